@@ -1,0 +1,12 @@
+/* option_check: what options mean together. Layer 4, for options.c alone. */
+#ifndef OPTION_CHECK_H
+#define OPTION_CHECK_H
+
+#include "options.h"
+
+/* GIVEN says for each row of the option table whether it was on the command line. Fills in what
+ * depends on other options, and ends the process with one line and EXIT_USAGE where they
+ * contradict each other. */
+void options_check(struct options *o, const bool *given);
+
+#endif

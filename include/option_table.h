@@ -1,0 +1,40 @@
+/* option_table: one row for each option of psend and precv. Layer 4, for options.c alone. */
+#ifndef OPTION_TABLE_H
+#define OPTION_TABLE_H
+
+#include "options.h"
+
+enum option_kind {
+	KIND_HEADING,  /* a group's title in --help */
+	KIND_FLAG,     /* bool, takes no argument */
+	KIND_YES_NO,   /* bool */
+	KIND_COUNT,    /* uint64_t, k m g */
+	KIND_BYTES,    /* uint64_t, k M G Ki Mi Gi */
+	KIND_DURATION, /* uint64_t, ns */
+	KIND_NUMBER,   /* uint64_t, its unit is part of the option's meaning */
+	KIND_RATE,     /* double, per second */
+	KIND_CHOICE,   /* unsigned, an index into choices */
+	KIND_TEXT,     /* const char *, not empty */
+};
+
+#define KEY_LONG_ONLY 0
+
+struct option_row {
+	const char *name;
+	const char *alias;     /* another name, or NULL */
+	char key;              /* its letter, or KEY_LONG_ONLY */
+	enum program programs; /* which have it */
+	enum option_kind kind;
+	size_t field;         /* offset in struct options */
+	const char *argument; /* what --help calls its argument */
+	const char *initial;  /* the default as one would type it, NULL: zero */
+	const char *shown;    /* the default as --help shows it, NULL: as `initial` */
+	uint64_t min, max;    /* of numbers, both allowed; max 0: no limit */
+	const char *help;
+	const char *const *choices; /* ends with NULL */
+};
+
+extern const struct option_row option_table[];
+extern const size_t option_table_rows;
+
+#endif

@@ -1,0 +1,91 @@
+/* options: the command line of psend and precv. Layer 4.
+ *
+ * One table of rows describes every option: its names, what it takes, its limits and default, and
+ * the field it sets. Parsing, --help, the defaults and the list of effective options in reports
+ * are all made from it.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include "clock.h"
+#include "engine.h"
+#include "report.h"
+#include "url.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OPTIONS_PERCENTILES_MAX 32
+
+enum program { PROGRAM_PSEND = 1, PROGRAM_PRECV = 2, PROGRAM_BOTH = 3 };
+
+enum outcome { OUTCOME_ACCEPTED, OUTCOME_REJECTED, OUTCOME_RELEASED, OUTCOME_MODIFIED };
+
+/* What the other program alone has an option for keeps its default here. Times are in ns, and 0
+ * means no limit or off, if not said otherwise. */
+struct options {
+	/* connection */
+	const char *url, *broker, *address, *listen;
+	uint64_t connect_timeout_ns, close_timeout_ns, idle_timeout_ns;
+	uint64_t max_frame_bytes, session_window_bytes, sndbuf_bytes, rcvbuf_bytes;
+	const char *container_id, *link_name;
+
+	/* load */
+	uint64_t messages, duration_ns, warmup_ns;
+	uint64_t max_unsettled;
+	double receive_rate_per_s;
+	uint64_t work_ns;
+
+	/* delivery and credit */
+	bool presettled;
+	uint64_t ack_frequency;
+	unsigned outcome; /* enum outcome */
+	uint64_t credit, credit_low, credit_add, drain_batch;
+
+	/* message */
+	uint64_t content_size_bytes;
+	const char *content_string;
+	bool durable;
+	uint64_t ttl_ms, priority;
+	bool sequence, timestamp;
+	uint64_t first_sequence;
+	bool verify_sequence, ignore_duplicates;
+
+	/* report */
+	uint64_t interval_ns, report_every;
+	bool report_total, report_header, quiet;
+	unsigned format; /* index into report_formats */
+	const char *output, *hdr;
+	uint64_t events_fd;
+	const char *percentile_list;
+	unsigned clock; /* enum clock_kind */
+
+	/* run */
+	uint64_t timeout_ns;
+	bool forever;
+	const char *ready_file;
+	uint64_t start_at_ns; /* realtime */
+	const char *cpu_list;
+
+	/* made from the above */
+	enum program program;
+	struct url peer; /* of the URL, or to listen on */
+	double percentiles[OPTIONS_PERCENTILES_MAX];
+	size_t percentile_count;
+	cpu_set_t cpus; /* empty if the option was not given */
+	bool has_ttl, has_priority, has_events;
+	char default_id[64];
+	struct engine_options engine;
+};
+
+/* Reads the command line of PROGRAM. What cannot be accepted ends the process with one line and
+ * EXIT_USAGE; --help and --version end it as well. */
+void options_parse(struct options *o, enum program program, int argc, char **argv);
+
+/* The effective options, for reports: VALUES needs room for OPTIONS_MAX. Returns how many. */
+#define OPTIONS_MAX 64
+size_t options_describe(const struct options *o, struct report_value values[OPTIONS_MAX]);
+
+#endif

@@ -1,0 +1,132 @@
+/* report: what is printed, in each format. Layer 2.
+ *
+ * A run is reported as a start, a ready, intervals, errors and a summary. A format is a value of
+ * struct report_format; a sink joins one with a stream. Numbers that do not exist are NAN here,
+ * and "-", nothing or null where they are printed.
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include "clock.h"
+#include "fatal.h"
+#include "stats.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* One effective option. */
+struct report_value {
+	char name[48]; /* with its unit, as in JSON */
+	enum { VALUE_NULL, VALUE_BOOLEAN, VALUE_INTEGER, VALUE_REAL, VALUE_TEXT } type;
+	union {
+		bool boolean;
+		uint64_t integer;
+		double real;
+		const char *text;
+	};
+};
+
+/* What holds for the whole run. */
+struct report_run {
+	const char *program;
+	const char *libraries[2][2]; /* name, version */
+	bool sender;
+	bool presettled; /* so that there are no outcomes and no settlement */
+	bool header;     /* print a line of headings */
+	enum clock_kind clock;
+	char **argv; /* ends with NULL */
+	const struct report_value *options;
+	size_t option_count;
+	const double *percentiles; /* percent, in the order asked for */
+	size_t percentile_count;
+	int64_t started_ns; /* realtime */
+};
+
+/* A stretch of the run. Times are ns since the run's measuring began. */
+struct report_period {
+	uint64_t index;
+	int64_t start_ns, end_ns;
+	bool partial; /* shorter than asked for, because the run ended or its warm-up did */
+	bool warmup;  /* not part of the total */
+	struct stats stats;
+	struct memory memory; /* at its end */
+};
+
+/* How it went. */
+struct report_summary {
+	struct report_period total; /* the sum of all intervals but those of the warm-up */
+	struct counters whole;      /* the sum of all intervals */
+	int64_t first_ns, last_ns;  /* of the total: first message, last received or settled; on the
+				       total's time scale, equal if there was none */
+	uint64_t unsettled;         /* at the end */
+	const char *stop_reason;
+	bool interrupted, complete;
+	int exit_code;
+};
+
+/* Where a program can be reached, or what it is attached to. */
+struct report_ready {
+	bool listening;
+	const char *host, *port;
+	const char *address; /* NULL when listening */
+	int64_t at_ns;       /* realtime */
+};
+
+/* Members may be NULL. */
+struct report_format {
+	const char *name;
+	void (*start)(FILE *out, const struct report_run *run);
+	void (*ready)(FILE *out, const struct report_run *run, const struct report_ready *ready);
+	void (*interval)(FILE *out, const struct report_run *run, const struct report_period *p);
+	void (*error)(FILE *out, const struct report_run *run, const struct failure *failure);
+	void (*summary)(FILE *out, const struct report_run *run, const struct report_summary *s);
+};
+
+extern const struct report_format report_text, report_csv, report_json, report_hdr;
+
+#define REPORT_FORMATS 3
+extern const struct report_format *const report_formats[REPORT_FORMATS]; /* for --format */
+
+#define REPORT_SINKS_MAX 4
+
+struct report_sink {
+	const struct report_format *format;
+	FILE *out;
+	const char *name; /* for error texts */
+	bool failed;
+};
+
+struct report {
+	const struct report_run *run;
+	struct report_sink sinks[REPORT_SINKS_MAX];
+	size_t sink_count;
+};
+
+void report_add_sink(
+	struct report *r, const struct report_format *format, FILE *out, const char *name);
+
+/* One for each kind of report: to all sinks, flushed. */
+void report_start(struct report *r);
+void report_is_ready(struct report *r, const struct report_ready *ready);
+void report_interval(struct report *r, const struct report_period *period);
+void report_error(struct report *r, const struct failure *failure);
+void report_summary(struct report *r, const struct report_summary *summary);
+
+/* Closes the streams. False if any of them could not be written; that was said when it happened. */
+bool report_close(struct report *r);
+
+/* Numbers of a period; NAN if they do not exist. */
+double report_rate_per_s(const struct report_period *p);
+double report_bytes_per_s(const struct report_period *p);
+double report_cpu_percent(const struct report_period *p);
+double report_stalled_percent(const struct report_period *p);
+double report_call_ns(const struct report_period *p);
+double report_summary_rate_per_s(const struct report_summary *s);
+double report_summary_bytes_per_s(const struct report_summary *s);
+
+/* The cause that took most of the period's time, or TIME_CAUSES if it has no length. */
+enum time_cause report_limit(const struct report_period *p);
+
+#endif

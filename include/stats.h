@@ -1,0 +1,89 @@
+/* stats: what one reactor's thread counts. Layer 2.
+ *
+ * Counters only grow. The thread that owns them copies them at a moment of its choosing (a cut);
+ * what happened in a period is the difference of two cuts, so periods add up to the whole exactly.
+ */
+#ifndef STATS_H
+#define STATS_H
+
+#include "histogram.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a thread's time is spent on. Wall time is split between them without rest. */
+enum time_cause {
+	TIME_BUSY,       /* not waiting */
+	TIME_CREDIT,     /* waiting: the peer has granted no credit */
+	TIME_SESSION,    /* waiting: the peer's session window is closed */
+	TIME_SOCKET,     /* waiting: the kernel's buffer is full */
+	TIME_SETTLEMENT, /* waiting for the peer to settle what was sent */
+	TIME_PACING,     /* waiting because the options say so */
+	TIME_IDLE,       /* waiting with nothing to do */
+	TIME_CAUSES,
+};
+
+/* "busy", "credit" ... */
+const char *time_cause_name(enum time_cause cause);
+
+/* Nothing but uint64_t, so that sums and differences are loops. */
+struct counters {
+	uint64_t messages;      /* sent by psend, received by precv (duplicates ignored are not) */
+	uint64_t content_bytes; /* of their bodies, without AMQP's headers */
+
+	/* psend: outcomes; sent = the first five + unsettled */
+	uint64_t accepted, rejected, released, modified;
+	uint64_t no_outcome; /* settled by the peer without saying how */
+	uint64_t call_ns;    /* time in send calls: delivery, send and, if pre-settled, settle */
+
+	/* precv: accounting */
+	uint64_t skipped, reordered, duplicated; /* as in sequence.h; lost = skipped - reordered */
+	uint64_t redelivered;                    /* a delivery count above 0 in the header */
+	uint64_t aborted;                        /* deliveries that the sender gave up */
+	uint64_t no_sequence, no_timestamp;      /* messages without a readable sn, ts */
+
+	/* credit */
+	uint64_t blocked;               /* psend: times it had a message and no credit */
+	uint64_t stalls, stalled_ns;    /* psend: spells without credit and their length */
+	uint64_t grants, granted;       /* precv: calls, and messages granted by them */
+	uint64_t frames_in, frames_out; /* AMQP frames, as the transport counts them */
+
+	/* the process */
+	uint64_t cpu_user_ns, cpu_system_ns;
+	uint64_t switches_voluntary, switches_involuntary;
+
+	uint64_t time_ns[TIME_CAUSES];
+};
+
+struct stats {
+	struct counters n;
+	struct histogram latency; /* precv: stamp to arrival; psend: send to settled */
+	struct histogram stall;   /* psend: length of the spells without credit */
+	uint32_t credit_lowest;   /* precv: fewest credits the sender had, since the last cut;
+				     UINT32_MAX if it was never looked at */
+	uint64_t unsettled;       /* psend: now */
+};
+
+void stats_reset(struct stats *s);
+
+/* Starts a new period: what cannot be subtracted begins anew. */
+void stats_cut(struct stats *s);
+
+/* SUM += PART, of another time or place. */
+void counters_add(struct counters *sum, const struct counters *part);
+void stats_add(struct stats *sum, const struct stats *part);
+
+/* PERIOD = LATER - EARLIER, two copies of the same stats. PERIOD may be LATER. */
+void stats_subtract(struct stats *period, const struct stats *later, const struct stats *earlier);
+
+/* Reads the process's CPU time and context switches into the counters. */
+void stats_sample_cpu(struct counters *n);
+
+/* The process's memory in bytes; 0 if the kernel does not say. */
+struct memory {
+	uint64_t rss_bytes;
+	uint64_t rss_peak_bytes;
+};
+struct memory memory_sample(void);
+
+#endif

@@ -1,0 +1,141 @@
+/* worker: one thread, one reactor, its counters, and the course of a run. Layer 4.
+ *
+ * A run opens, runs, flushes what is outstanding, and closes. The program's part of it, which is
+ * what to do with links, is a struct role. Everything here happens on the worker's thread, but for
+ * the functions of the last section, which are the reporter's; it learns what happens from notes.
+ *
+ * Measuring begins when the sender's link is attached, or the receiver's first message comes. The
+ * clock stops at the last message received, sent or settled; with --duration, at its end.
+ */
+#ifndef WORKER_H
+#define WORKER_H
+
+#include "engine.h"
+#include "options.h"
+#include "report.h"
+
+#include <netdb.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+enum stop_reason {
+	STOP_NONE,
+	STOP_MESSAGES, /* as many as asked for */
+	STOP_DURATION,
+	STOP_TIMEOUT,  /* no traffic */
+	STOP_DETACHED, /* the peers are gone */
+	STOP_SIGNAL,
+	STOP_FAILED,
+};
+
+const char *stop_reason_name(enum stop_reason reason);
+
+/* What psend and precv do differently. SELF is the worker's `self`. */
+struct role {
+	/* LINK is attached: give it a context that is not NULL */
+	void (*attached)(void *self, pn_link_t *link);
+	void (*detached)(void *self, pn_link_t *link);
+	void (*deliveries)(void *self, pn_link_t *link, struct engine_batch *batch);
+	/* Send or take what may be, and say what the next wait would be for. */
+	enum time_cause (*turn)(void *self, int64_t now_ns);
+	/* The run is to end: let go what is held back. True when nothing is outstanding. */
+	bool (*flushed)(void *self);
+	/* EXIT_DONE, _SHORT, _VERIFY or _REFUSED, by what was counted. */
+	enum exit_code (*verdict)(const void *self);
+};
+
+enum note_kind { NOTE_READY, NOTE_BEGAN, NOTE_PERIOD, NOTE_ERROR, NOTE_END };
+
+/* What the worker tells the reporter. The fields behind `kind` are of the kinds named. */
+struct note {
+	enum note_kind kind;
+	struct report_ready ready; /* READY */
+	struct failure failure;    /* ERROR */
+	int64_t at_ns;             /* BEGAN, PERIOD, END: monotonic; of a period, its end */
+	bool warmup, partial;      /* PERIOD, END */
+	struct stats stats;        /* PERIOD, END: all so far, busy time included */
+	int64_t first_ns, last_ns; /* END: of the messages after the warm-up, monotonic; 0: none */
+	enum stop_reason reason;   /* END */
+	enum exit_code code;       /* END: of the run, signals not considered */
+};
+
+enum phase { PHASE_OPENING, PHASE_RUNNING, PHASE_FLUSHING, PHASE_CLOSING };
+
+struct worker {
+	const struct options *options;
+	const struct role *role;
+	void *self;
+	struct engine engine;
+	struct stats stats; /* busy time is not in it: it is what is left of the wall time */
+
+	enum phase phase;
+	enum stop_reason reason;
+	enum exit_code failed; /* of the first failure that matters */
+	unsigned links;        /* attached now */
+	bool begun, warm;
+	bool moved;                /* the role has sent, received or settled since the last turn */
+	int64_t began_ns;          /* measuring; then 0 of the report's time scale */
+	int64_t first_ns, last_ns; /* first message after the warm-up, last movement */
+	int64_t quiet_since_ns;    /* for --timeout; 0: not yet ready */
+	int64_t flush_by_ns;
+	int64_t start_at_ns; /* monotonic */
+	uint64_t milestone;  /* messages, at which worker_milestone() is to be called */
+	uint64_t next_report;
+	struct counters cpu_base;
+
+	/* where the clock stops if nothing more happens: the last movement or report */
+	int64_t stop_ns;
+	uint64_t stop_waits_ns[TIME_CAUSES];
+
+	/* with the reporter */
+	pthread_t thread;
+	atomic_int signal; /* that is to end the run, or 0 */
+	atomic_bool report_asked, abandon_asked;
+	int note_fd;     /* readable when there is a note */
+	sem_t note_free; /* the reporter is done with the last note */
+	struct note note;
+	struct note end; /* kept until everything is closed */
+	struct report_ready ready;
+	char ready_host[NI_MAXHOST], ready_port[8];
+};
+
+/* ---- for roles ---- */
+
+/* Whether traffic may begin (--start-at); if not, a turn will come when it may. */
+bool worker_may_start(struct worker *w, int64_t now_ns);
+
+/* Measuring begins, if it has not. */
+void worker_begin(struct worker *w, int64_t now_ns);
+
+/* A message was sent or taken at NOW; only the first call after the warm-up does anything. */
+static inline void worker_first(struct worker *w, int64_t now_ns)
+{
+	if (__builtin_expect(!w->first_ns, 0))
+		w->first_ns = now_ns;
+}
+
+/* stats.n.messages has reached the milestone. */
+void worker_milestone(struct worker *w);
+
+/* The run is to end, for REASON. Later calls change nothing. */
+void worker_stop(struct worker *w, enum stop_reason reason);
+
+/* ---- for the reporter ---- */
+
+/* Starts the thread. */
+void worker_start(
+	struct worker *w, const struct options *options, const struct role *role, void *self);
+
+/* The note at hand after note_fd became readable; to be given back. */
+const struct note *worker_note(struct worker *w);
+void worker_note_done(struct worker *w);
+
+void worker_ask_report(struct worker *w);           /* a NOTE_PERIOD, unless the run is ending */
+void worker_ask_stop(struct worker *w, int signal); /* in order */
+void worker_ask_abandon(struct worker *w);          /* at once */
+
+/* After NOTE_END: waits for the thread and frees what it had. */
+void worker_join(struct worker *w);
+
+#endif

@@ -1,0 +1,41 @@
+#define _GNU_SOURCE
+#include "clock.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static int64_t read_ns(clockid_t id)
+{
+	struct timespec now;
+	clock_gettime(id, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* Nanoseconds on the monotonic clock. */
+int64_t clock_monotonic_ns(void)
+{
+	return read_ns(CLOCK_MONOTONIC);
+}
+
+/* Nanoseconds since the epoch. */
+int64_t clock_realtime_ns(void)
+{
+	return read_ns(CLOCK_REALTIME);
+}
+
+/* The clock that stamps messages. */
+int64_t clock_stamp_ns(enum clock_kind kind)
+{
+	return read_ns(kind == CLOCK_KIND_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC);
+}
+
+/* RFC 3339 with nanoseconds. */
+void clock_format_utc(int64_t ns, char text[CLOCK_UTC_SIZE])
+{
+	time_t seconds = ns / NS_PER_S;
+	struct tm calendar;
+	char day[20];
+	gmtime_r(&seconds, &calendar);
+	strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &calendar);
+	snprintf(text, CLOCK_UTC_SIZE, "%s.%09uZ", day, (unsigned)(ns % NS_PER_S));
+}

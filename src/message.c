@@ -1,0 +1,257 @@
+#define _GNU_SOURCE
+#include "message.h"
+
+#include "fatal.h"
+
+#include <proton/message.h>
+#include <stdlib.h>
+
+/* Values so large that the library cannot choose a short encoding for them; the bytes are then
+ * found by their content and overwritten. */
+#define PLACEHOLDER_SN UINT64_C(0xf1f2f3f4f5f6f7f8)
+#define PLACEHOLDER_TS INT64_C(0x71727374757677f8)
+
+/* Descriptors of the sections of a message (AMQP 1.0 part 3, section 3.2). */
+enum section {
+	SECTION_NONE = 0,
+	SECTION_HEADER = 0x70,
+	SECTION_APPLICATION_PROPERTIES = 0x74,
+	SECTION_DATA = 0x75,
+	SECTION_AMQP_VALUE = 0x77,
+};
+
+/* The offset of VALUE's eight bytes. */
+static size_t find_placeholder(const struct message_template *t, uint64_t value)
+{
+	char pattern[8];
+	message_store(pattern, value);
+	const char *at = memmem(t->bytes, t->length, pattern, sizeof pattern);
+	if (!at)
+		fatalx(EXIT_INTERNAL, "message: the library changed a placeholder");
+	return (size_t)(at - t->bytes);
+}
+
+static void put_properties(pn_data_t *properties, const struct message_options *options)
+{
+	if (!options->sequence && !options->timestamp)
+		return;
+	pn_data_put_map(properties);
+	pn_data_enter(properties);
+	if (options->sequence) {
+		pn_data_put_string(properties, pn_bytes(2, "sn"));
+		pn_data_put_ulong(properties, PLACEHOLDER_SN);
+	}
+	if (options->timestamp) {
+		pn_data_put_string(properties, pn_bytes(2, "ts"));
+		pn_data_put_long(properties, PLACEHOLDER_TS);
+	}
+	pn_data_exit(properties);
+}
+
+/* Encodes the message that all others are copies of. */
+void message_template_create(struct message_template *t, const struct message_options *options)
+{
+	pn_message_t *message = pn_message();
+	if (options->durable)
+		pn_message_set_durable(message, true);
+	if (options->has_ttl)
+		pn_message_set_ttl(message, options->ttl_ms);
+	if (options->has_priority)
+		pn_message_set_priority(message, options->priority);
+	put_properties(pn_message_properties(message), options);
+	pn_message_set_inferred(message, true); /* a binary body becomes a data section */
+	pn_data_put_binary(
+		pn_message_body(message), pn_bytes(options->content_bytes, options->content));
+
+	/* all sections before the body are far below this */
+	t->length = options->content_bytes + 1024;
+	t->bytes = malloc(t->length);
+	if (!t->bytes)
+		fatal(EXIT_INTERNAL, "message of %zu bytes", t->length);
+	int error = pn_message_encode(message, t->bytes, &t->length);
+	if (error)
+		fatalx(EXIT_INTERNAL, "message: cannot encode: %s", pn_code(error));
+	pn_message_free(message);
+	t->sequence_at = options->sequence ? find_placeholder(t, PLACEHOLDER_SN) : 0;
+	t->timestamp_at = options->timestamp ? find_placeholder(t, (uint64_t)PLACEHOLDER_TS) : 0;
+}
+
+/* Frees what create allocated. */
+void message_template_destroy(struct message_template *t)
+{
+	free(t->bytes);
+	t->bytes = NULL;
+}
+
+/* No message yet. */
+void stamp_reader_create(struct stamp_reader *r)
+{
+	memset(r, 0, offsetof(struct stamp_reader, seen));
+	r->data = pn_data(16);
+}
+
+/* Frees the decoder. */
+void stamp_reader_destroy(struct stamp_reader *r)
+{
+	pn_data_free(r->data);
+	r->data = NULL;
+}
+
+/* The descriptor of the section that starts at BYTES, and its own length in *DESCRIPTOR_BYTES. */
+static enum section section_at(const char *bytes, size_t length, size_t *descriptor_bytes)
+{
+	const unsigned char *b = (const unsigned char *)bytes;
+	if (length >= 3 && b[0] == 0x00 && b[1] == 0x53) { /* described, smallulong */
+		*descriptor_bytes = 3;
+		return b[2];
+	}
+	if (length >= 10 && b[0] == 0x00 && b[1] == 0x80 && stamp_load(bytes + 2) <= 0xff) {
+		*descriptor_bytes = 10; /* described, ulong */
+		return stamp_load(bytes + 2);
+	}
+	return SECTION_NONE;
+}
+
+/* Goes to the value of the section that R->data holds; false if it is not a described one. */
+static bool enter_section(pn_data_t *data)
+{
+	pn_data_rewind(data);
+	return pn_data_next(data) && pn_data_type(data) == PN_DESCRIBED && pn_data_enter(data)
+		&& pn_data_next(data) && pn_data_next(data);
+}
+
+static void read_header(pn_data_t *data, struct stamp *stamp)
+{
+	enum { DELIVERY_COUNT = 5 }; /* fifth field of the list */
+	if (!enter_section(data) || pn_data_type(data) != PN_LIST || !pn_data_enter(data))
+		return;
+	for (int field = 1; pn_data_next(data); field++)
+		if (field == DELIVERY_COUNT && pn_data_type(data) == PN_UINT)
+			stamp->redelivered = pn_data_get_uint(data) > 0;
+}
+
+/* Whatever integer the current node is, as 64 bits. */
+static bool read_integer(pn_data_t *data, uint64_t *value)
+{
+	switch (pn_data_type(data)) {
+	case PN_ULONG: *value = pn_data_get_ulong(data); return true;
+	case PN_UINT: *value = pn_data_get_uint(data); return true;
+	case PN_USHORT: *value = pn_data_get_ushort(data); return true;
+	case PN_UBYTE: *value = pn_data_get_ubyte(data); return true;
+	case PN_LONG: *value = (uint64_t)pn_data_get_long(data); return true;
+	case PN_TIMESTAMP: *value = (uint64_t)pn_data_get_timestamp(data); return true;
+	case PN_INT: *value = (uint64_t)(int64_t)pn_data_get_int(data); return true;
+	case PN_SHORT: *value = (uint64_t)(int64_t)pn_data_get_short(data); return true;
+	case PN_BYTE: *value = (uint64_t)(int64_t)pn_data_get_byte(data); return true;
+	default: return false;
+	}
+}
+
+static bool is_key(pn_data_t *data, const char *key)
+{
+	if (pn_data_type(data) != PN_STRING)
+		return false;
+	pn_bytes_t name = pn_data_get_string(data);
+	return name.size == 2 && !memcmp(name.start, key, 2);
+}
+
+static void read_properties(pn_data_t *data, struct stamp *stamp)
+{
+	if (!enter_section(data) || pn_data_type(data) != PN_MAP || !pn_data_enter(data))
+		return;
+	uint64_t value;
+	while (pn_data_next(data)) {
+		bool sn = is_key(data, "sn"), ts = is_key(data, "ts");
+		if (!pn_data_next(data))
+			return;
+		if (sn && read_integer(data, &value)) {
+			stamp->has_sn = true;
+			stamp->sn = value;
+		} else if (ts && read_integer(data, &value)) {
+			stamp->has_ts = true;
+			stamp->ts = (int64_t)value;
+		}
+	}
+}
+
+/* Where VALUE stands in eight bytes behind its KEY; 0 if it is encoded in another way. */
+static size_t find_value(const char *bytes, size_t from, size_t to, const char *key, uint64_t value)
+{
+	char pattern[4] = {(char)0xa1, 2, key[0], key[1]}; /* str8-utf8 of two bytes */
+	const char *at = memmem(bytes + from, to - from, pattern, sizeof pattern);
+	if (!at || at + sizeof pattern + 9 > bytes + to)
+		return 0;
+	unsigned char code = (unsigned char)at[sizeof pattern];
+	const char *digits = at + sizeof pattern + 1;
+	if ((code != 0x80 && code != 0x81 && code != 0x83) || stamp_load(digits) != value)
+		return 0;
+	return (size_t)(digits - bytes);
+}
+
+/* Notes what content there is behind a body section's descriptor at AT, and from where on two
+ * messages may differ and yet be alike: its length and its bytes. */
+static void read_body(struct stamp_reader *r, const char *bytes, size_t prefix, size_t at)
+{
+	size_t length_bytes = 0;
+	if (at < prefix)
+		switch ((unsigned char)bytes[at]) {
+		case 0xa0:
+		case 0xa1:
+		case 0xa3: length_bytes = 1; break; /* vbin8, str8, sym8 */
+		case 0xb0:
+		case 0xb1:
+		case 0xb3: length_bytes = 4; break; /* vbin32, str32, sym32 */
+		}
+	r->looked_at = length_bytes ? at + 1 : at;
+	r->body_at = r->looked_at + length_bytes;
+}
+
+/* Decides whether and how the next message may be compared with this one. */
+static void remember(struct stamp_reader *r, const char *bytes, size_t section, size_t section_end)
+{
+	const struct stamp *s = &r->last;
+	r->sn_at = s->has_sn ? find_value(bytes, section, section_end, "sn", s->sn) : 0;
+	r->ts_at = s->has_ts ? find_value(bytes, section, section_end, "ts", (uint64_t)s->ts) : 0;
+	if ((s->has_sn && !r->sn_at) || (s->has_ts && !r->ts_at)) {
+		r->looked_at = 0; /* short encodings change their length with the value */
+		return;
+	}
+	size_t sn = r->sn_at ? r->sn_at : r->looked_at, ts = r->ts_at ? r->ts_at : r->looked_at;
+	r->hole[0] = sn < ts ? sn : ts;
+	r->hole[1] = sn < ts ? ts : sn;
+	memcpy(r->seen, bytes, r->looked_at);
+}
+
+/* Section by section, up to the body. */
+void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size_t length)
+{
+	size_t at = 0, descriptor_bytes = 0, properties = 0, properties_end = 0;
+	r->last = (struct stamp){0};
+	r->looked_at = r->body_at = 0;
+	if (prefix > STAMP_PREFIX_MAX)
+		prefix = STAMP_PREFIX_MAX;
+	while (at < prefix) {
+		enum section section = section_at(bytes + at, prefix - at, &descriptor_bytes);
+		if (section >= SECTION_DATA && section <= SECTION_AMQP_VALUE) {
+			read_body(r, bytes, prefix, at + descriptor_bytes);
+			break;
+		}
+		pn_data_clear(r->data);
+		ssize_t used = section ? pn_data_decode(r->data, bytes + at, prefix - at) : -1;
+		if (used <= 0)
+			return; /* not a message, or its stamp lies beyond the prefix */
+		if (section == SECTION_HEADER)
+			read_header(r->data, &r->last);
+		if (section == SECTION_APPLICATION_PROPERTIES) {
+			read_properties(r->data, &r->last);
+			properties = at;
+			properties_end = at + (size_t)used;
+		}
+		at += (size_t)used;
+	}
+	r->last.content_bytes = length > r->body_at ? length - r->body_at : 0;
+	if (r->looked_at && r->body_at <= length)
+		remember(r, bytes, properties, properties_end);
+	else
+		r->looked_at = 0;
+}

@@ -1,0 +1,223 @@
+#define _GNU_SOURCE
+#include "option_check.h"
+
+#include "credit.h"
+#include "fatal.h"
+#include "option_table.h"
+#include "units.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEFAULT_HOST    "127.0.0.1"
+#define DEFAULT_PORT    "5672"
+#define DEFAULT_ADDRESS "ppair"
+
+static bool is_given(const struct options *o, const bool *given, const char *name)
+{
+	for (size_t i = 0; i < option_table_rows; i++)
+		if (given[i] && option_table[i].programs & o->program
+			&& !strcmp(option_table[i].name, name))
+			return true;
+	return false;
+}
+
+/* What a URL says, into the peer; parts that it does not have are left alone. */
+static void apply_url(struct options *o, const char *option, const char *text)
+{
+	struct url url;
+	const char *error = url_parse(text, &url);
+	if (!error && url.secure)
+		error = "asks for TLS, which this version does not have";
+	if (!error && url.has_credentials)
+		error = "has a user, but this version does not authenticate";
+	if (error) /* the text may hold a password: it is not repeated */
+		fatalx(EXIT_USAGE, "%s: %s", option, error);
+	strcpy(o->peer.host, url.host);
+	if (*url.port)
+		strcpy(o->peer.port, url.port);
+	if (url.address && *url.address)
+		o->peer.address = url.address;
+}
+
+static void check_connecting(struct options *o)
+{
+	strcpy(o->peer.host, DEFAULT_HOST);
+	strcpy(o->peer.port, DEFAULT_PORT);
+	o->peer.address = DEFAULT_ADDRESS;
+	if (o->url)
+		apply_url(o, "URL", o->url);
+	if (o->broker)
+		apply_url(o, "--broker", o->broker);
+	if (o->address)
+		o->peer.address = o->address;
+	if (!strcmp(o->peer.port, "0"))
+		fatalx(EXIT_USAGE, "URL: port 0 is for --listen");
+	if (o->forever)
+		fatalx(EXIT_USAGE, "--forever: needs --listen");
+}
+
+static void check_listening(struct options *o)
+{
+	const char *error = NULL;
+	if (o->url || o->broker || o->address)
+		fatalx(EXIT_USAGE, "--listen: cannot be combined with %s",
+			o->url              ? "a URL"
+				: o->broker ? "--broker"
+					    : "--address");
+	if (o->link_name)
+		fatalx(EXIT_USAGE,
+			"--link-name: the peer names the links of a program that "
+			"listens");
+	error = url_parse_host_port(o->listen, &o->peer);
+	if (error)
+		fatalx(EXIT_USAGE, "--listen: \"%s\" %s", o->listen, error);
+	o->peer.address = NULL;
+}
+
+static void check_connection(struct options *o)
+{
+	bool connects = o->url || o->broker || o->address;
+	if (o->program == PROGRAM_PRECV && !connects && !o->listen)
+		o->listen = DEFAULT_HOST ":" DEFAULT_PORT;
+	if (o->listen)
+		check_listening(o);
+	else
+		check_connecting(o);
+	if (o->session_window_bytes && !o->max_frame_bytes)
+		fatalx(EXIT_USAGE, "--session-window: needs --max-frame, in which it is counted");
+	if (o->session_window_bytes && o->session_window_bytes < o->max_frame_bytes)
+		fatalx(EXIT_USAGE, "--session-window: must hold at least one --max-frame");
+	if (!o->container_id) {
+		char host[32] = "";
+		gethostname(host, sizeof host - 1);
+		snprintf(o->default_id, sizeof o->default_id, "%s-%s-%d",
+			program_invocation_short_name, host, getpid());
+		o->container_id = o->default_id;
+	}
+	if (!o->link_name && !o->listen)
+		o->link_name = o->container_id;
+}
+
+static void check_load(struct options *o, const bool *given)
+{
+	if (o->program == PROGRAM_PSEND && o->duration_ns && !is_given(o, given, "messages"))
+		o->messages = 0;
+	if (o->presettled && o->max_unsettled)
+		fatalx(EXIT_USAGE, "--max-unsettled: nothing is unsettled with --presettled");
+	if (o->content_string && is_given(o, given, "content-size"))
+		fatalx(EXIT_USAGE, "--content-size: cannot be combined with --content-string");
+	if (o->content_string)
+		o->content_size_bytes = strlen(o->content_string);
+	o->has_ttl = is_given(o, given, "ttl");
+	o->has_priority = is_given(o, given, "priority");
+}
+
+static void check_credit(struct options *o, const bool *given)
+{
+	if (o->program != PROGRAM_PRECV)
+		return;
+	if (!is_given(o, given, "credit-low"))
+		o->credit_low = o->credit / 2;
+	if (o->credit_low >= o->credit)
+		fatalx(EXIT_USAGE, "--credit-low: %" PRIu64 " is not below --credit %" PRIu64,
+			o->credit_low, o->credit);
+	if (!is_given(o, given, "credit-add"))
+		o->credit_add = o->credit - o->credit_low;
+	if (o->credit_low + o->credit_add > CREDIT_MAX)
+		fatalx(EXIT_USAGE, "--credit-add: credit would exceed %d", CREDIT_MAX);
+}
+
+static void check_percentiles(struct options *o)
+{
+	char *list = strdupa(o->percentile_list), *rest = list, *item;
+	while ((item = strsep(&rest, ","))) {
+		double percent = 0;
+		const char *error = units_parse_percentile(item, &percent);
+		if (!error && o->percentile_count == OPTIONS_PERCENTILES_MAX)
+			error = "is one too many";
+		if (error)
+			fatalx(EXIT_USAGE, "--percentiles: \"%s\" %s", item, error);
+		o->percentiles[o->percentile_count++] = percent;
+	}
+}
+
+static void check_report(struct options *o, const bool *given)
+{
+	if (o->report_total && (o->report_every || is_given(o, given, "interval")))
+		fatalx(EXIT_USAGE, "--report-total: cannot be combined with --%s",
+			o->report_every ? "report-every" : "interval");
+	if (o->report_total || (o->report_every && !is_given(o, given, "interval")))
+		o->interval_ns = 0;
+	o->has_events = is_given(o, given, "events");
+	if (o->has_events && fcntl((int)o->events_fd, F_GETFL) < 0)
+		fatal(EXIT_USAGE, "--events: descriptor %" PRIu64, o->events_fd);
+	check_percentiles(o);
+}
+
+/* One item of a processor list: N or N-M. Returns what is wrong or NULL. */
+static const char *add_cpus(const char *item, cpu_set_t *cpus)
+{
+	char *end;
+	if (!isdigit((unsigned char)*item))
+		return "is not a number";
+	unsigned long first = strtoul(item, &end, 10), last = first;
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		last = strtoul(end + 1, &end, 10);
+	if (*end || last < first)
+		return "is not a number or a range";
+	if (last >= CPU_SETSIZE)
+		return "is too large";
+	for (; first <= last; first++)
+		CPU_SET(first, cpus);
+	return NULL;
+}
+
+static void check_cpus(struct options *o)
+{
+	if (!o->cpu_list)
+		return;
+	char *list = strdupa(o->cpu_list), *rest = list, *item;
+	while ((item = strsep(&rest, ","))) {
+		const char *error = add_cpus(item, &o->cpus);
+		if (error)
+			fatalx(EXIT_USAGE, "--cpu: \"%s\" %s", item, error);
+	}
+	if (sched_setaffinity(0, sizeof o->cpus, &o->cpus))
+		fatalx(EXIT_USAGE, "--cpu: \"%s\" is not among this machine's processors",
+			o->cpu_list);
+}
+
+/* Everything that more than one option decides. */
+void options_check(struct options *o, const bool *given)
+{
+	check_connection(o);
+	check_load(o, given);
+	check_credit(o, given);
+	check_report(o, given);
+	check_cpus(o);
+	o->engine = (struct engine_options){
+		.sender = o->program == PROGRAM_PSEND,
+		.listen = o->listen,
+		.host = o->peer.host,
+		.port = o->peer.port,
+		.address = o->peer.address,
+		.container_id = o->container_id,
+		.link_name = o->link_name,
+		.connect_timeout_ns = (int64_t)o->connect_timeout_ns,
+		.close_timeout_ns = (int64_t)o->close_timeout_ns,
+		.idle_timeout_ms = (uint32_t)(o->idle_timeout_ns / NS_PER_MS),
+		.max_frame_bytes = (uint32_t)o->max_frame_bytes,
+		.session_window_bytes = o->session_window_bytes,
+		.sndbuf_bytes = (int)o->sndbuf_bytes,
+		.rcvbuf_bytes = (int)o->rcvbuf_bytes,
+		.presettled = o->presettled,
+		.drain_batch = o->drain_batch,
+	};
+}

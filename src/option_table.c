@@ -1,0 +1,163 @@
+#include "option_table.h"
+
+#include "credit.h"
+
+static const char *const FORMATS[] = {"text", "csv", "json", NULL};
+static const char *const CLOCKS[] = {"realtime", "monotonic", NULL};
+static const char *const OUTCOMES[] = {"accepted", "rejected", "released", "modified", NULL};
+
+#define HEADING(TITLE)                                                                             \
+	{                                                                                          \
+		.help = TITLE, .programs = PROGRAM_BOTH, .kind = KIND_HEADING                      \
+	}
+#define ROW(PROGRAMS, KIND, KEY, NAME, FIELD)                                                      \
+	.name = NAME, .key = KEY, .programs = PROGRAM_##PROGRAMS, .kind = KIND_##KIND,             \
+	.field = offsetof(struct options, FIELD)
+
+/* In the order of --help. */
+const struct option_row option_table[] = {
+	HEADING("Connection:"),
+	{ROW(BOTH, TEXT, 'b', "broker", broker), .argument = "URL",
+		.help = "connect there; its parts override those of the URL argument"},
+	{ROW(BOTH, TEXT, 'a', "address", address), .argument = "ADDR",
+		.help = "node at the peer; overrides that of the URL"},
+	{ROW(BOTH, TEXT, 'l', "listen", listen), .argument = "HOST:PORT",
+		.help = "accept connections instead of making one; port 0: the kernel chooses"},
+	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "connect-timeout", connect_timeout_ns), .argument = "T",
+		.initial = "10s", .min = 1,
+		.help = "from the start until the link is attached; a refused connection is tried "
+			"again for one second of it"},
+	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "close-timeout", close_timeout_ns), .argument = "T",
+		.initial = "5s",
+		.help = "for outstanding dispositions, and again for closing, when the run ends"},
+	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "idle-timeout", idle_timeout_ns), .argument = "T",
+		.shown = "off", .min = 2 * NS_PER_MS, .max = UINT32_MAX * NS_PER_MS,
+		.help = "end a connection on which nothing has arrived for so long, in whole ms"},
+	{ROW(BOTH, BYTES, KEY_LONG_ONLY, "max-frame", max_frame_bytes), .argument = "BYTES",
+		.shown = "the library's", .min = 512, .max = UINT32_MAX,
+		.help = "largest AMQP frame that we accept"},
+	{ROW(BOTH, BYTES, KEY_LONG_ONLY, "session-window", session_window_bytes),
+		.argument = "BYTES", .shown = "unlimited", .min = 512,
+		.help = "incoming session window, kept in whole frames: needs --max-frame and "
+			"must hold one"},
+	{ROW(BOTH, BYTES, KEY_LONG_ONLY, "sndbuf", sndbuf_bytes), .argument = "BYTES",
+		.shown = "the kernel's", .min = 1, .max = INT32_MAX,
+		.help = "send buffer of each socket"},
+	{ROW(BOTH, BYTES, KEY_LONG_ONLY, "rcvbuf", rcvbuf_bytes), .argument = "BYTES",
+		.shown = "the kernel's", .min = 1, .max = INT32_MAX,
+		.help = "receive buffer of each socket"},
+	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "container-id", container_id), .argument = "ID",
+		.shown = "made from host and process", .help = "AMQP container id"},
+	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "link-name", link_name), .argument = "NAME",
+		.shown = "the container id", .help = "name of the link, when connecting"},
+
+	HEADING("Load:"),
+	{ROW(PSEND, COUNT, 'm', "messages", messages), .argument = "N", .initial = "1m",
+		.shown = "1000000, or no limit with --duration",
+		.help = "send N messages in all; 0: no limit"},
+	{ROW(PRECV, COUNT, 'm', "messages", messages), .argument = "N", .initial = "0",
+		.help = "end after N messages; 0: no limit"},
+	{ROW(PSEND, DURATION, 'd', "duration", duration_ns), .argument = "T", .shown = "no limit",
+		.min = 1,
+		.help = "run for T, beginning with the attached link and after the warm-up; with "
+			"--messages, send those and be idle for the rest of T"},
+	{ROW(PRECV, DURATION, 'd', "duration", duration_ns), .argument = "T", .shown = "no limit",
+		.min = 1,
+		.help = "end T after the first message, the warm-up not counted, if --messages "
+			"has not ended it before"},
+	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "warmup", warmup_ns), .argument = "T", .initial = "0",
+		.help = "leave the first T of the traffic out of all results but the accounting"},
+	{ROW(PSEND, COUNT, KEY_LONG_ONLY, "max-unsettled", max_unsettled), .argument = "N",
+		.initial = "0",
+		.help = "queue depth: have at most N messages unsettled on a link; 0: credit alone "
+			"decides"},
+	{ROW(PRECV, RATE, KEY_LONG_ONLY, "receive-rate", receive_rate_per_s), .argument = "R",
+		.shown = "no limit", .help = "take at most R messages a second"},
+	{ROW(PRECV, DURATION, KEY_LONG_ONLY, "work", work_ns), .argument = "T", .initial = "0",
+		.help = "spend T on each message before the next is taken"},
+
+	HEADING("Delivery:"),
+	{ROW(PSEND, FLAG, KEY_LONG_ONLY, "presettled", presettled),
+		.help = "send settled: at most once; the default is at least once"},
+	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "ack-frequency", ack_frequency), .argument = "N",
+		.initial = "1", .min = 1, .max = 1000000, .help = "settle every N-th message"},
+	{ROW(PRECV, CHOICE, KEY_LONG_ONLY, "outcome", outcome), .choices = OUTCOMES,
+		.argument = "accepted|rejected|released|modified", .initial = "accepted",
+		.help = "with this outcome"},
+
+	HEADING("Credit:"),
+	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "credit", credit), .alias = "capacity", .argument = "N",
+		.initial = "1000", .min = 1, .max = CREDIT_MAX, .help = "grant N at the start"},
+	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "credit-low", credit_low), .argument = "N",
+		.shown = "half of --credit",
+		.help = "whenever credit has fallen to N, grant more; below --credit"},
+	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "credit-add", credit_add), .argument = "N",
+		.shown = "up to --credit", .min = 1, .max = CREDIT_MAX, .help = "grant N then"},
+	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "drain-batch", drain_batch), .argument = "N",
+		.initial = "0",
+		.help = "take N messages in one callback of the reactor; 1: one event, one "
+			"message; "
+			"0: all there are"},
+
+	HEADING("Message:"),
+	{ROW(PSEND, BYTES, KEY_LONG_ONLY, "content-size", content_size_bytes), .argument = "N",
+		.initial = "100", .max = 1 << 30, .help = "body of N bytes"},
+	{ROW(PSEND, TEXT, KEY_LONG_ONLY, "content-string", content_string), .argument = "S",
+		.help = "body S"},
+	{ROW(PSEND, FLAG, KEY_LONG_ONLY, "durable", durable), .help = "mark messages as durable"},
+	{ROW(PSEND, NUMBER, KEY_LONG_ONLY, "ttl", ttl_ms), .argument = "MS", .shown = "none",
+		.min = 1, .max = UINT32_MAX, .help = "time to live in milliseconds"},
+	{ROW(PSEND, NUMBER, KEY_LONG_ONLY, "priority", priority), .argument = "N", .shown = "none",
+		.max = 255, .help = "priority, 0 to 255"},
+	{ROW(PSEND, YES_NO, KEY_LONG_ONLY, "sequence", sequence), .argument = "yes|no",
+		.initial = "yes", .help = "number messages in property sn"},
+	{ROW(PSEND, YES_NO, KEY_LONG_ONLY, "timestamp", timestamp), .argument = "yes|no",
+		.initial = "yes", .help = "stamp messages with the time in property ts, in ns"},
+	{ROW(BOTH, NUMBER, KEY_LONG_ONLY, "first-sequence", first_sequence), .argument = "N",
+		.initial = "1",
+		.help = "first number of each sender; precv counts what is missing from there on"},
+	{ROW(PRECV, FLAG, KEY_LONG_ONLY, "verify-sequence", verify_sequence),
+		.help = "exit with 5 if messages are lost, duplicated, reordered or not numbered"},
+	{ROW(PRECV, FLAG, KEY_LONG_ONLY, "ignore-duplicates", ignore_duplicates),
+		.help = "do not count a number seen before as received, nor as an error"},
+
+	HEADING("Report:"),
+	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "interval", interval_ns), .argument = "T",
+		.initial = "1s", .help = "report every T; 0: the total only"},
+	{ROW(BOTH, COUNT, KEY_LONG_ONLY, "report-every", report_every), .argument = "N",
+		.shown = "off",
+		.help = "report every N messages; the default of --interval is then 0"},
+	{ROW(BOTH, FLAG, KEY_LONG_ONLY, "report-total", report_total),
+		.help = "report the total only"},
+	{ROW(BOTH, YES_NO, KEY_LONG_ONLY, "report-header", report_header), .argument = "yes|no",
+		.initial = "yes", .help = "print a line of headings"},
+	{ROW(BOTH, FLAG, 'q', "quiet", quiet), .help = "print nothing but errors"},
+	{ROW(BOTH, CHOICE, 'f', "format", format), .choices = FORMATS, .argument = "text|csv|json",
+		.initial = "text", .help = "format of standard output"},
+	{ROW(BOTH, TEXT, 'o', "output", output), .argument = "FILE",
+		.help = "write the JSON report to FILE as well"},
+	{ROW(BOTH, NUMBER, KEY_LONG_ONLY, "events", events_fd), .argument = "FD", .max = INT32_MAX,
+		.help = "write the JSON report to this open descriptor as well"},
+	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "percentiles", percentile_list), .argument = "LIST",
+		.initial = "50,90,99,99.9,99.99", .help = "which ones the total has"},
+	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "hdr", hdr), .argument = "FILE",
+		.help = "write the latency distribution to FILE, as HdrHistogram's plotters read "
+			"it"},
+	{ROW(BOTH, CHOICE, KEY_LONG_ONLY, "clock", clock), .choices = CLOCKS,
+		.argument = "realtime|monotonic", .initial = "realtime",
+		.help = "clock of ts; monotonic is for two programs on one host"},
+
+	HEADING("Run:"),
+	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "timeout", timeout_ns), .argument = "T", .shown = "off",
+		.min = 1, .help = "end after T without traffic"},
+	{ROW(BOTH, FLAG, KEY_LONG_ONLY, "forever", forever),
+		.help = "when listening, do not end when every peer has detached"},
+	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "ready-file", ready_file), .argument = "FILE",
+		.help = "write HOST:PORT to FILE once the peer may start, or the link is attached"},
+	{ROW(BOTH, NUMBER, KEY_LONG_ONLY, "start-at", start_at_ns), .argument = "NS",
+		.shown = "at once", .help = "no traffic before this time, in ns since the epoch"},
+	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "cpu", cpu_list), .argument = "LIST",
+		.help = "run on these processors only, e.g. 0 or 0,2-3"},
+};
+
+const size_t option_table_rows = sizeof option_table / sizeof *option_table;

@@ -1,0 +1,297 @@
+#define _GNU_SOURCE
+#include "options.h"
+
+#include "fatal.h"
+#include "option_check.h"
+#include "option_table.h"
+#include "units.h"
+
+#include <argp.h>
+#include <proton/version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_MAX       80
+#define KEY_ROW        0x1000 /* + the row: key of an option without a letter */
+#define HELP_TEXT_SIZE 16384
+
+/* What parsing needs besides the options themselves. */
+struct parser {
+	struct options *o;
+	enum program program;
+	bool given[ROWS_MAX];
+};
+
+static void *field(struct options *o, const struct option_row *row)
+{
+	return (char *)o + row->field;
+}
+
+static const void *const_field(const struct options *o, const struct option_row *row)
+{
+	return (const char *)o + row->field;
+}
+
+_Noreturn static void refuse(const struct option_row *row, const char *text, const char *why)
+{
+	fatalx(EXIT_USAGE, "--%s: \"%s\" %s", row->name, text, why);
+}
+
+static uint64_t parse_number(const struct option_row *row, const char *text)
+{
+	uint64_t value = 0;
+	const char *error = NULL;
+	switch (row->kind) {
+	case KIND_BYTES: error = units_parse_bytes(text, &value); break;
+	case KIND_DURATION: error = units_parse_duration(text, &value); break;
+	case KIND_NUMBER: error = units_parse_number(text, &value); break;
+	default: error = units_parse_count(text, &value); break;
+	}
+	if (!error && value < row->min)
+		error = "is too small";
+	if (!error && row->max && value > row->max)
+		error = "is too large";
+	if (error)
+		refuse(row, text, error);
+	return value;
+}
+
+static unsigned parse_choice(const struct option_row *row, const char *text)
+{
+	for (unsigned i = 0; row->choices[i]; i++)
+		if (!strcmp(row->choices[i], text))
+			return i;
+	char why[128];
+	snprintf(why, sizeof why, "is not one of %s", row->argument);
+	refuse(row, text, why);
+}
+
+static bool parse_yes_no(const struct option_row *row, const char *text)
+{
+	bool yes = !strcmp(text, "yes");
+	if (!yes && strcmp(text, "no"))
+		refuse(row, text, "is not yes or no");
+	return yes;
+}
+
+/* Sets a row's field from what was typed, or from the default. */
+static void set(struct options *o, const struct option_row *row, const char *text)
+{
+	void *to = field(o, row);
+	const char *error;
+	switch (row->kind) {
+	case KIND_HEADING: break;
+	case KIND_FLAG: *(bool *)to = true; break;
+	case KIND_YES_NO: *(bool *)to = parse_yes_no(row, text); break;
+	case KIND_CHOICE: *(unsigned *)to = parse_choice(row, text); break;
+	case KIND_RATE:
+		error = units_parse_rate(text, to);
+		if (error)
+			refuse(row, text, error);
+		break;
+	case KIND_TEXT:
+		if (!*text)
+			refuse(row, text, "is empty");
+		*(const char **)to = text;
+		break;
+	default: *(uint64_t *)to = parse_number(row, text);
+	}
+}
+
+/* What getopt did not like about ARGUMENT, which it does not say when it is not to print. */
+_Noreturn static void complain_about(const struct parser *p, const char *argument)
+{
+	const char *name = argument + strspn(argument, "-");
+	size_t length = strcspn(name, "=");
+	bool assigned = name[length] == '=';
+	unsigned alike = 0;
+	for (size_t i = 0; i < option_table_rows; i++) {
+		const struct option_row *row = &option_table[i];
+		if (row->kind == KIND_HEADING || !(row->programs & p->program))
+			continue;
+		bool long_name = argument[1] == '-' && !strncmp(row->name, name, length);
+		if (!long_name && !(argument[1] != '-' && row->key && row->key == *name))
+			continue;
+		alike++;
+		bool exact = !long_name || !row->name[length];
+		if (exact && row->kind != KIND_FLAG && !assigned)
+			fatalx(EXIT_USAGE, "%s: needs an argument: %s", argument, row->argument);
+		if (exact && row->kind == KIND_FLAG && assigned)
+			fatalx(EXIT_USAGE, "--%s: takes no argument", row->name);
+	}
+	fatalx(EXIT_USAGE, "%s: %s option, see --help", argument,
+		alike > 1 ? "ambiguous" : "unknown");
+}
+
+static size_t row_of_key(const struct parser *p, int key)
+{
+	if (key >= KEY_ROW)
+		return (size_t)key - KEY_ROW;
+	for (size_t i = 0; i < option_table_rows; i++)
+		if (option_table[i].key && option_table[i].key == key
+			&& option_table[i].programs & p->program)
+			return i;
+	return option_table_rows;
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state)
+{
+	struct parser *p = state->input;
+	switch (key) {
+	case ARGP_KEY_INIT:
+	case ARGP_KEY_END:
+	case ARGP_KEY_NO_ARGS:
+	case ARGP_KEY_SUCCESS:
+	case ARGP_KEY_FINI: return 0;
+	case ARGP_KEY_ERROR: complain_about(p, state->argv[state->next - 1]);
+	case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); return 0;
+	case ARGP_KEY_ARG:
+		if (p->o->url)
+			fatalx(EXIT_USAGE, "%s: more than one URL", text);
+		p->o->url = text;
+		return 0;
+	}
+	size_t row = row_of_key(p, key);
+	if (row == option_table_rows)
+		return ARGP_ERR_UNKNOWN;
+	set(p->o, &option_table[row], text);
+	p->given[row] = true;
+	return 0;
+}
+
+/* "help [default]", kept until the process ends, in a buffer that holds all of them. */
+static const char *help_text(const struct option_row *row, char **free_space, char *end)
+{
+	const char *shown = row->shown ? row->shown : row->initial;
+	if (!shown)
+		return row->help;
+	char *text = *free_space;
+	int length = snprintf(text, (size_t)(end - text), "%s [%s]", row->help, shown);
+	*free_space += length + 1;
+	return text;
+}
+
+/* The table as argp wants it. */
+static void make_argp_options(enum program program, struct argp_option *to)
+{
+	static char texts[HELP_TEXT_SIZE];
+	char *free_space = texts;
+	int group = 0;
+	for (size_t i = 0; i < option_table_rows; i++) {
+		const struct option_row *row = &option_table[i];
+		if (!(row->programs & program))
+			continue;
+		if (row->kind == KIND_HEADING) {
+			*to++ = (struct argp_option){.doc = row->help, .group = ++group};
+			continue;
+		}
+		*to++ = (struct argp_option){.name = row->name,
+			.key = row->key ? row->key : KEY_ROW + (int)i,
+			.arg = row->argument,
+			.doc = help_text(row, &free_space, texts + sizeof texts),
+			.group = group};
+		if (row->alias)
+			*to++ = (struct argp_option){.name = row->alias, .flags = OPTION_ALIAS};
+	}
+	*to++ = (struct argp_option){.key = 'h', .flags = OPTION_HIDDEN};
+	*to = (struct argp_option){0};
+}
+
+static const char DOC_PSEND[] =
+	"Sends AMQP 1.0 messages as fast as libqpid-proton can, and says where the time went.\v"
+	"URL is [amqp://]HOST[:PORT][/ADDRESS]; without it, psend connects to "
+	"amqp://127.0.0.1:5672/ppair.\n\n"
+	"Counts take k m g (powers of 1000), bytes k M G and Ki Mi Gi, times ns us ms s min h "
+	"(no unit: seconds).\n\n"
+	"Exit status: 0 done, nothing missing; 1 internal or local I/O error; 2 could not connect, "
+	"or connection, session or link failed; 4 fewer messages sent and settled than asked; "
+	"6 rejected, released or modified messages; 64 usage; 128+n ended by signal n.";
+
+static const char DOC_PRECV[] =
+	"Receives AMQP 1.0 messages as fast as libqpid-proton can, and says where the time went.\v"
+	"URL is [amqp://]HOST[:PORT][/ADDRESS]; without it, precv listens on 127.0.0.1:5672, and "
+	"ends when every sender that attached has detached.\n\n"
+	"Counts take k m g (powers of 1000), bytes k M G and Ki Mi Gi, times ns us ms s min h "
+	"(no unit: seconds).\n\n"
+	"Exit status: 0 done, nothing missing; 1 internal or local I/O error; 2 could not connect "
+	"or listen, or connection, session or link failed; 4 fewer messages than asked; "
+	"5 verification failed; 64 usage; 128+n ended by signal n.";
+
+static void print_version(FILE *out, struct argp_state *state)
+{
+	fprintf(out, "%s " PPAIR_VERSION " (libqpid-proton %d.%d.%d)\n", state->name,
+		PN_VERSION_MAJOR, PN_VERSION_MINOR, PN_VERSION_POINT);
+}
+
+/* Table, defaults, argv, then what belongs together. */
+void options_parse(struct options *o, enum program program, int argc, char **argv)
+{
+	struct argp_option argp_options[2 * ROWS_MAX];
+	struct parser parser = {.o = o, .program = program};
+	struct argp argp = {.options = argp_options,
+		.parser = parse_option,
+		.args_doc = "[URL]",
+		.doc = program == PROGRAM_PSEND ? DOC_PSEND : DOC_PRECV};
+	*o = (struct options){.program = program};
+	for (size_t i = 0; i < option_table_rows; i++)
+		if (option_table[i].programs & program && option_table[i].initial)
+			set(o, &option_table[i], option_table[i].initial);
+	make_argp_options(program, argp_options);
+	argp_program_version_hook = print_version;
+	argp_parse(&argp, argc, argv, ARGP_NO_ERRS, NULL, &parser);
+	options_check(o, parser.given);
+}
+
+/* An option's name with its unit, as JSON has it: connect-timeout is connect_timeout_ns. */
+static void name_with_unit(char *to, size_t size, const struct option_row *row)
+{
+	static const char *const UNITS[] = {
+		[KIND_BYTES] = "_bytes", [KIND_DURATION] = "_ns", [KIND_RATE] = "_per_s"};
+	const char *unit = row->kind <= KIND_RATE && UNITS[row->kind] ? UNITS[row->kind] : "";
+	snprintf(to, size, "%s%s", row->name, unit);
+	for (char *c = to; *c; c++)
+		if (*c == '-')
+			*c = '_';
+}
+
+static void describe(
+	const struct options *o, const struct option_row *row, struct report_value *value)
+{
+	const void *from = const_field(o, row);
+	name_with_unit(value->name, sizeof value->name, row);
+	switch (row->kind) {
+	case KIND_HEADING: break;
+	case KIND_FLAG:
+	case KIND_YES_NO:
+		value->type = VALUE_BOOLEAN;
+		value->boolean = *(const bool *)from;
+		break;
+	case KIND_CHOICE:
+		value->type = VALUE_TEXT;
+		value->text = row->choices[*(const unsigned *)from];
+		break;
+	case KIND_TEXT:
+		value->text = *(const char *const *)from;
+		value->type = value->text ? VALUE_TEXT : VALUE_NULL;
+		break;
+	case KIND_RATE:
+		value->real = *(const double *)from;
+		value->type = value->real > 0 ? VALUE_REAL : VALUE_NULL;
+		break;
+	default:
+		value->integer = *(const uint64_t *)from;
+		/* a value below the least that can be given is the absence of one */
+		value->type = value->integer < row->min ? VALUE_NULL : VALUE_INTEGER;
+	}
+}
+
+/* All that the program has, after defaults and derivations. */
+size_t options_describe(const struct options *o, struct report_value values[OPTIONS_MAX])
+{
+	size_t count = 0;
+	for (size_t i = 0; i < option_table_rows && count < OPTIONS_MAX; i++)
+		if (option_table[i].kind != KIND_HEADING && option_table[i].programs & o->program)
+			describe(o, &option_table[i], &values[count++]);
+	return count;
+}

@@ -1,0 +1,158 @@
+#define _GNU_SOURCE
+#include "poller.h"
+
+#include "clock.h"
+#include "fatal.h"
+
+#include <errno.h>
+#include <proton/handlers.h>
+#include <stdlib.h>
+
+static void add(struct poller *p, pn_selectable_t *selectable)
+{
+	if (p->count == p->capacity) {
+		p->capacity = p->capacity ? 2 * p->capacity : 8;
+		p->selectables = realloc(p->selectables, p->capacity * sizeof *p->selectables);
+		p->fds = realloc(p->fds, p->capacity * sizeof *p->fds);
+		if (!p->selectables || !p->fds)
+			fatal(EXIT_INTERNAL, "descriptors to poll");
+	}
+	p->selectables[p->count++] = selectable;
+	if (p->opened)
+		p->opened(p->context, pn_selectable_get_fd(selectable));
+}
+
+static void drop(struct poller *p, pn_selectable_t *selectable)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->selectables[i] == selectable) {
+			p->selectables[i] = p->selectables[--p->count];
+			break;
+		}
+	pn_selectable_release(selectable);
+}
+
+/* Writes what there is without asking first whether the socket will take it. */
+static void write_all(struct poller *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (pn_selectable_is_writing(p->selectables[i]))
+			pn_selectable_writable(p->selectables[i]);
+}
+
+/* Fills fds. Returns whether any of them waits to write. */
+static bool prepare(struct poller *p)
+{
+	bool writing = false;
+	for (size_t i = 0; i < p->count; i++) {
+		pn_selectable_t *s = p->selectables[i];
+		bool gone = pn_selectable_is_terminal(s);
+		p->fds[i] = (struct pollfd){.fd = gone ? -1 : pn_selectable_get_fd(s)};
+		if (pn_selectable_is_reading(s))
+			p->fds[i].events |= POLLIN;
+		if (pn_selectable_is_writing(s)) {
+			p->fds[i].events |= POLLOUT;
+			writing = true;
+		}
+	}
+	return writing;
+}
+
+/* The time until the earliest deadline: ours, or one of the library's, which are wall-clock ms. */
+static int64_t time_left_ns(struct poller *p, pn_reactor_t *reactor, int64_t now_ns)
+{
+	int64_t left = p->deadline_ns == INT64_MAX ? INT64_MAX : p->deadline_ns - now_ns;
+	pn_timestamp_t now_ms = 0;
+	for (size_t i = 0; i < p->count; i++) {
+		pn_timestamp_t deadline_ms = pn_selectable_get_deadline(p->selectables[i]);
+		if (!deadline_ms)
+			continue;
+		if (!now_ms)
+			now_ms = pn_reactor_mark(reactor);
+		int64_t until_ns = (deadline_ms - now_ms) * NS_PER_MS;
+		if (until_ns < left)
+			left = until_ns;
+	}
+	return left > 0 ? left : 0;
+}
+
+/* Waits and books the wait under its cause. What is ready at once is no wait. */
+static int wait_and_account(struct poller *p, pn_reactor_t *reactor, bool writing)
+{
+	int at_once = poll(p->fds, p->count, 0);
+	if (at_once)
+		return at_once;
+	int64_t before_ns = clock_monotonic_ns();
+	int64_t left_ns = time_left_ns(p, reactor, before_ns);
+	struct timespec timeout = {left_ns / NS_PER_S, left_ns % NS_PER_S};
+	int ready = ppoll(p->fds, p->count, left_ns == INT64_MAX ? NULL : &timeout, NULL);
+	p->time_ns[writing ? TIME_SOCKET : p->cause] +=
+		(uint64_t)(clock_monotonic_ns() - before_ns);
+	return ready;
+}
+
+/* Lets the library read, write, or notice what has become of one descriptor. A hang-up is left
+ * alone while there is still something to read, so that nothing that arrived is lost. */
+static void serve(pn_selectable_t *selectable, short revents, pn_timestamp_t now_ms)
+{
+	if (pn_selectable_is_terminal(selectable))
+		return;
+	pn_timestamp_t deadline_ms = pn_selectable_get_deadline(selectable);
+	if (revents & POLLIN)
+		pn_selectable_readable(selectable);
+	if (revents & POLLOUT)
+		pn_selectable_writable(selectable);
+	if (deadline_ms && now_ms >= deadline_ms)
+		pn_selectable_expired(selectable);
+	if ((revents & (POLLERR | POLLHUP | POLLNVAL)) && !(revents & POLLIN))
+		pn_selectable_error(selectable);
+}
+
+/* One turn of the reactor ends here: everything is handled, now write, wait and read. */
+static void quiesced(struct poller *p, pn_reactor_t *reactor)
+{
+	if (!pn_reactor_quiesced(reactor))
+		return; /* other handlers of this event have made work */
+	write_all(p);
+	bool writing = prepare(p);
+	int ready = pn_reactor_quiesced(reactor) ? wait_and_account(p, reactor, writing)
+						 : poll(p->fds, p->count, 0);
+	if (ready < 0 && errno != EINTR)
+		fatal(EXIT_INTERNAL, "poll");
+	pn_timestamp_t now_ms = pn_reactor_mark(reactor);
+	for (size_t i = 0; i < p->count; i++)
+		serve(p->selectables[i], ready > 0 ? p->fds[i].revents : 0, now_ms);
+	pn_reactor_yield(reactor);
+}
+
+static void dispatch(pn_handler_t *handler, pn_event_t *event, pn_event_type_t type)
+{
+	struct poller *p = *(struct poller **)pn_handler_mem(handler);
+	switch (type) {
+	case PN_SELECTABLE_INIT: add(p, pn_event_context(event)); break;
+	case PN_SELECTABLE_UPDATED: break; /* flags are read before each wait */
+	case PN_SELECTABLE_FINAL: drop(p, pn_event_context(event)); break;
+	case PN_REACTOR_QUIESCED: quiesced(p, pn_event_reactor(event)); break;
+	default: pn_handler_dispatch(p->library, event, type);
+	}
+}
+
+/* Takes the place of the library's handler, and keeps it for all but the waiting. */
+void poller_install(struct poller *p, pn_reactor_t *reactor)
+{
+	p->library = pn_iohandler();
+	p->deadline_ns = INT64_MAX;
+	pn_handler_t *handler = pn_handler_new(dispatch, sizeof p, NULL);
+	*(struct poller **)pn_handler_mem(handler) = p;
+	pn_reactor_set_global_handler(reactor, handler);
+	pn_decref(handler);
+}
+
+/* After the reactor. */
+void poller_destroy(struct poller *p)
+{
+	pn_decref(p->library);
+	free(p->selectables);
+	free(p->fds);
+	*p = (struct poller){0};
+}

@@ -1,0 +1,312 @@
+/* psend: sends AMQP 1.0 messages as fast as libqpid-proton can. Layer 5. */
+#define _GNU_SOURCE
+#include "clock.h"
+#include "fatal.h"
+#include "message.h"
+#include "options.h"
+#include "reporter.h"
+#include "worker.h"
+
+#include <proton/disposition.h>
+#include <proton/session.h>
+#include <proton/transport.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How much is handed to the library at a time; more only when all of it has been written. It
+ * bounds the memory, keeps stamps from ageing in a queue, and saves the library from walking a
+ * long queue again and again while the peer's session window is closed. */
+#define BURST_BYTES (32 * 1024)
+
+/* One link. */
+struct outgoing {
+	pn_link_t *link;
+	uint64_t next_sequence;
+	int64_t stalled_ns; /* monotonic: since when it has had a message and no credit, or 0 */
+	struct outgoing *next;
+};
+
+struct sender {
+	struct worker worker;
+	const struct options *options;
+	struct message_template template;
+	uint64_t burst; /* messages */
+	struct outgoing *links;
+};
+
+/* ---- connect ---- */
+
+static void attached(void *self, pn_link_t *link)
+{
+	struct sender *s = self;
+	struct outgoing *o = calloc(1, sizeof *o);
+	if (!o)
+		fatal(EXIT_INTERNAL, "link");
+	*o = (struct outgoing){
+		.link = link, .next_sequence = s->options->first_sequence, .next = s->links};
+	s->links = o;
+	pn_link_set_context(link, o);
+}
+
+/* The link has had credit again, or the run ends, after it had none. */
+static void end_stall(struct sender *s, struct outgoing *o, int64_t now_ns)
+{
+	if (!o->stalled_ns)
+		return;
+	struct stats *stats = &s->worker.stats;
+	int64_t stalled_ns = now_ns - o->stalled_ns;
+	stats->n.stalls++;
+	stats->n.stalled_ns += (uint64_t)stalled_ns;
+	histogram_record(&stats->stall, stalled_ns);
+	o->stalled_ns = 0;
+}
+
+static void detached(void *self, pn_link_t *link)
+{
+	struct sender *s = self;
+	struct outgoing **at = &s->links;
+	while ((*at)->link != link)
+		at = &(*at)->next;
+	struct outgoing *o = *at;
+	*at = o->next;
+	free(o);
+}
+
+/* ---- send ---- */
+
+static uint64_t left_to_send(const struct sender *s)
+{
+	uint64_t sent = s->worker.stats.n.messages;
+	return s->options->messages ? s->options->messages - sent : UINT64_MAX;
+}
+
+/* All that was sent has left the library for the kernel. */
+static bool drained(const struct outgoing *o)
+{
+	pn_session_t *session = pn_link_session(o->link);
+	pn_transport_t *transport = pn_connection_transport(pn_session_connection(session));
+	return !pn_session_outgoing_bytes(session) && pn_transport_pending(transport) <= 0;
+}
+
+/* The time of sending travels in the delivery's context, a pointer that is ours to use. */
+_Static_assert(sizeof(void *) >= sizeof(int64_t), "a time must fit into a pointer");
+
+static inline void send_one(struct sender *s, struct outgoing *o, int64_t ts, int64_t sent_ns)
+{
+	uint64_t sn = o->next_sequence++;
+	message_stamp(&s->template, sn, ts);
+	pn_delivery_t *d = pn_delivery(o->link, pn_dtag((const char *)&sn, sizeof sn));
+	pn_link_send(o->link, s->template.bytes, s->template.length);
+	if (s->options->presettled) {
+		pn_delivery_settle(d);
+	} else {
+		pn_delivery_set_context(d, (void *)sent_ns);
+		pn_link_advance(o->link);
+	}
+}
+
+static void send_burst(struct sender *s, struct outgoing *o, uint64_t count)
+{
+	struct clock_run stamp = {.kind = s->options->clock};
+	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
+	struct counters *n = &s->worker.stats.n;
+	int64_t began_ns = clock_monotonic_ns();
+	worker_first(&s->worker, began_ns);
+	if (s->options->presettled)
+		for (uint64_t i = 0; i < count; i++)
+			send_one(s, o, clock_run_ns(&stamp), 0);
+	else
+		for (uint64_t i = 0; i < count; i++)
+			send_one(s, o, clock_run_ns(&stamp), clock_run_ns(&sent));
+	n->call_ns += (uint64_t)(clock_monotonic_ns() - began_ns);
+	n->messages += count;
+	n->content_bytes += count * s->options->content_size_bytes;
+	if (!s->options->presettled)
+		s->worker.stats.unsettled += count;
+	s->worker.moved = true;
+	if (n->messages >= s->worker.milestone)
+		worker_milestone(&s->worker);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Sends what may be sent on one link, or says what it waits for. */
+static enum time_cause link_turn(struct sender *s, struct outgoing *o, int64_t now_ns)
+{
+	const struct options *options = s->options;
+	struct stats *stats = &s->worker.stats;
+	pn_session_t *session = pn_link_session(o->link);
+	pn_transport_t *transport = pn_connection_transport(pn_session_connection(session));
+	int credit = pn_link_credit(o->link);
+	uint64_t unsettled = (uint64_t)pn_link_unsettled(o->link);
+	uint64_t count = least(s->burst, left_to_send(s));
+
+	if (credit > 0)
+		end_stall(s, o, now_ns);
+	if (pn_transport_pending(transport) > 0)
+		return TIME_SOCKET;
+	if (pn_session_outgoing_bytes(session) > 0)
+		return TIME_SESSION;
+	if (!count) {
+		pn_link_drained(o->link); /* if the peer asks for it, credit is of no more use */
+		return unsettled ? TIME_SETTLEMENT : TIME_IDLE;
+	}
+	if (options->max_unsettled) {
+		if (unsettled >= options->max_unsettled)
+			return TIME_SETTLEMENT;
+		count = least(count, options->max_unsettled - unsettled);
+	}
+	if (credit <= 0) {
+		stats->n.blocked++;
+		if (!o->stalled_ns)
+			o->stalled_ns = now_ns;
+		return TIME_CREDIT;
+	}
+	count = least(count, (uint64_t)credit);
+	send_burst(s, o, least(count, s->worker.milestone - stats->n.messages));
+	return TIME_BUSY;
+}
+
+/* Everything is sent, settled, and out of the library. */
+static bool finished(struct sender *s)
+{
+	if (left_to_send(s) || s->worker.stats.unsettled)
+		return false;
+	for (struct outgoing *o = s->links; o; o = o->next)
+		if (!drained(o))
+			return false;
+	return true;
+}
+
+static enum time_cause turn(void *self, int64_t now_ns)
+{
+	struct sender *s = self;
+	if (!worker_may_start(&s->worker, now_ns))
+		return TIME_PACING;
+	if (s->links)
+		worker_begin(&s->worker, now_ns);
+	enum time_cause cause = TIME_IDLE;
+	for (struct outgoing *o = s->links; o; o = o->next) {
+		enum time_cause c = link_turn(s, o, now_ns);
+		if (c < cause)
+			cause = c;
+	}
+	if (!s->options->duration_ns && finished(s)) {
+		s->worker.moved = true;
+		worker_stop(&s->worker, STOP_MESSAGES);
+	}
+	return cause;
+}
+
+/* ---- settle ---- */
+
+/* Counts how a delivery ended; false if it has not. */
+static bool count_outcome(struct counters *n, uint64_t state, bool settled)
+{
+	switch (state) {
+	case PN_ACCEPTED: n->accepted++; return true;
+	case PN_REJECTED: n->rejected++; return true;
+	case PN_RELEASED: n->released++; return true;
+	case PN_MODIFIED: n->modified++; return true;
+	}
+	n->no_outcome += settled;
+	return settled;
+}
+
+static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
+{
+	(void)link;
+	struct sender *s = self;
+	struct stats *stats = &s->worker.stats;
+	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
+	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
+		if (!pn_delivery_updated(d))
+			continue;
+		uint64_t state = pn_delivery_remote_state(d);
+		if (!count_outcome(&stats->n, state, pn_delivery_settled(d))) {
+			pn_delivery_clear(d);
+			continue;
+		}
+		histogram_record(&stats->latency,
+			clock_run_ns(&clock) - (int64_t)pn_delivery_get_context(d));
+		pn_delivery_settle(d);
+		stats->unsettled--;
+	}
+	s->worker.moved = true;
+}
+
+/* ---- end ---- */
+
+static bool flushed(void *self)
+{
+	struct sender *s = self;
+	int64_t now_ns = clock_monotonic_ns();
+	bool all = !s->worker.stats.unsettled;
+	for (struct outgoing *o = s->links; o; o = o->next) {
+		end_stall(s, o, now_ns);
+		all = all && drained(o);
+	}
+	return all;
+}
+
+static enum exit_code verdict(const void *self)
+{
+	const struct sender *s = self;
+	const struct counters *n = &s->worker.stats.n;
+	if (n->rejected || n->released || n->modified)
+		return EXIT_REFUSED;
+	if (s->worker.stats.unsettled || (s->options->messages && left_to_send(s)))
+		return EXIT_SHORT;
+	return EXIT_DONE;
+}
+
+static const struct role ROLE = {
+	.attached = attached,
+	.detached = detached,
+	.deliveries = deliveries,
+	.turn = turn,
+	.flushed = flushed,
+	.verdict = verdict,
+};
+
+static void create_template(struct sender *s, const struct options *o)
+{
+	char *filler = NULL;
+	if (!o->content_string) {
+		filler = malloc(o->content_size_bytes + 1);
+		if (!filler)
+			fatal(EXIT_INTERNAL, "--content-size");
+		memset(filler, 'X', o->content_size_bytes);
+	}
+	message_template_create(&s->template,
+		&(struct message_options){
+			.content = o->content_string ? o->content_string : filler,
+			.content_bytes = o->content_size_bytes,
+			.sequence = o->sequence,
+			.timestamp = o->timestamp,
+			.durable = o->durable,
+			.has_ttl = o->has_ttl,
+			.ttl_ms = (uint32_t)o->ttl_ms,
+			.has_priority = o->has_priority,
+			.priority = (uint8_t)o->priority,
+		});
+	free(filler);
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options;
+	static struct sender sender;
+	options_parse(&options, PROGRAM_PSEND, argc, argv);
+	sender.options = &options;
+	create_template(&sender, &options);
+	sender.burst = BURST_BYTES / sender.template.length;
+	if (!sender.burst)
+		sender.burst = 1;
+	int code = reporter_run(&sender.worker, &options, &ROLE, &sender, argv);
+	message_template_destroy(&sender.template);
+	return code;
+}

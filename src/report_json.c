@@ -1,0 +1,327 @@
+/* One JSON object a line. Units are in the names; what does not exist is null. */
+#define _GNU_SOURCE
+#include "report.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define SCHEMA "ppair/1"
+
+static void emit(FILE *out, json_t *object)
+{
+	json_dumpf(object, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+	fputc('\n', out);
+	json_decref(object);
+}
+
+static json_t *event(const char *kind)
+{
+	json_t *object = json_object();
+	json_object_set_new(object, "event", json_string(kind));
+	return object;
+}
+
+static void put(json_t *object, const char *name, uint64_t value)
+{
+	json_object_set_new(object, name, json_integer((json_int_t)value));
+}
+
+static void put_null(json_t *object, const char *name)
+{
+	json_object_set_new(object, name, json_null());
+}
+
+/* NAN becomes null. */
+static void put_real(json_t *object, const char *name, double value)
+{
+	json_object_set_new(object, name, isnan(value) ? json_null() : json_real(value));
+}
+
+static void put_seconds(json_t *object, const char *name, uint64_t ns)
+{
+	put_real(object, name, (double)ns / NS_PER_S);
+}
+
+/* Bytes that are not UTF-8 would be refused by the library: they become "?". */
+static void put_text(json_t *object, const char *name, const char *text)
+{
+	json_t *string = text && *text ? json_string(text) : json_null();
+	if (!string) {
+		char *ascii = strdup(text);
+		for (char *c = ascii; *c; c++)
+			if (*c & 0x80)
+				*c = '?';
+		string = json_string(ascii);
+		free(ascii);
+	}
+	json_object_set_new(object, name, string);
+}
+
+static void put_time(json_t *object, int64_t realtime_ns)
+{
+	char utc[CLOCK_UTC_SIZE];
+	clock_format_utc(realtime_ns, utc);
+	put_text(object, "time", utc);
+	put(object, "time_ns", (uint64_t)realtime_ns);
+}
+
+/* The processor's name, from /proc. */
+static void put_cpu_model(json_t *object)
+{
+	FILE *info = fopen("/proc/cpuinfo", "re");
+	char line[256], model[200] = "";
+	while (info && !*model && fgets(line, sizeof line, info))
+		sscanf(line, "model name : %199[^\n]", model);
+	if (info)
+		fclose(info);
+	json_t *cpu = json_object();
+	put_text(cpu, "model", model);
+	put(cpu, "count", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+	json_object_set_new(object, "cpu", cpu);
+}
+
+static void put_host(json_t *object)
+{
+	struct utsname name;
+	uname(&name);
+	put_text(object, "host", name.nodename);
+	put_cpu_model(object);
+	char kernel[sizeof name.sysname + sizeof name.release + sizeof name.machine];
+	snprintf(kernel, sizeof kernel, "%s %s %s", name.sysname, name.release, name.machine);
+	put_text(object, "kernel", kernel);
+}
+
+static void put_option(json_t *object, const struct report_value *v)
+{
+	switch (v->type) {
+	case VALUE_NULL: put_null(object, v->name); break;
+	case VALUE_BOOLEAN: json_object_set_new(object, v->name, json_boolean(v->boolean)); break;
+	case VALUE_INTEGER: put(object, v->name, v->integer); break;
+	case VALUE_REAL: put_real(object, v->name, v->real); break;
+	case VALUE_TEXT: put_text(object, v->name, v->text); break;
+	}
+}
+
+static void json_start(FILE *out, const struct report_run *run)
+{
+	json_t *object = event("start");
+	put_text(object, "schema", SCHEMA);
+	put_text(object, "program", run->program);
+	put_text(object, "version", PPAIR_VERSION);
+	json_t *libraries = json_object();
+	for (size_t i = 0; i < 2; i++)
+		put_text(libraries, run->libraries[i][0], run->libraries[i][1]);
+	json_object_set_new(object, "libraries", libraries);
+	json_t *argv = json_array();
+	for (char **argument = run->argv; *argument; argument++) {
+		json_t *text = json_string(*argument);
+		json_array_append_new(argv, text ? text : json_string("?"));
+	}
+	json_object_set_new(object, "argv", argv);
+	json_t *options = json_object();
+	for (size_t i = 0; i < run->option_count; i++)
+		put_option(options, &run->options[i]);
+	json_object_set_new(object, "options", options);
+	put_host(object);
+	put(object, "pid", (uint64_t)getpid());
+	put_text(object, "clock", run->clock == CLOCK_KIND_REALTIME ? "realtime" : "monotonic");
+	put_time(object, run->started_ns);
+	emit(out, object);
+}
+
+static void json_ready(FILE *out, const struct report_run *run, const struct report_ready *ready)
+{
+	(void)run;
+	json_t *object = event("ready");
+	json_object_set_new(object, "listening", json_boolean(ready->listening));
+	put_text(object, "host", ready->host);
+	put(object, "port", strtoull(ready->port, NULL, 10));
+	put_text(object, "address", ready->address);
+	put_time(object, ready->at_ns);
+	emit(out, object);
+}
+
+static void json_error(FILE *out, const struct report_run *run, const struct failure *failure)
+{
+	(void)run;
+	json_t *object = event("error");
+	put_text(object, "what", failure->what);
+	put_text(object, "condition", failure->condition);
+	put_text(object, "description", failure->description);
+	put(object, "exit_code", failure->code);
+	emit(out, object);
+}
+
+static json_t *buckets(const struct histogram *h)
+{
+	json_t *list = json_array();
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
+		if (h->buckets[i])
+			json_array_append_new(list,
+				json_pack("[I, I]", (json_int_t)histogram_lowest(i),
+					(json_int_t)h->buckets[i]));
+	return list;
+}
+
+static void put_percentile(json_t *object, double percent, const struct histogram *h,
+	const struct histogram_summary *summary)
+{
+	char name[32];
+	snprintf(name, sizeof name, "p%.12g", percent);
+	if (summary->count)
+		put(object, name, (uint64_t)histogram_percentile(h, summary, percent));
+	else
+		put_null(object, name);
+}
+
+static json_t *distribution(
+	const struct report_run *run, const struct histogram *h, bool with_buckets)
+{
+	struct histogram_summary s;
+	histogram_summarize(h, &s);
+	json_t *object = json_object();
+	put(object, "count", s.count);
+	put_null(object, "min");
+	if (s.count)
+		put(object, "min", (uint64_t)s.min);
+	put_real(object, "mean", s.count ? s.mean : NAN);
+	put_real(object, "stddev", s.count ? s.stddev : NAN);
+	for (size_t i = 0; i < run->percentile_count; i++)
+		put_percentile(object, run->percentiles[i], h, &s);
+	put_null(object, "max");
+	if (s.count)
+		put(object, "max", (uint64_t)s.max);
+	put(object, "negative", h->negative);
+	if (h->negative)
+		json_object_set_new(object, "lowest", json_integer(h->lowest));
+	else
+		put_null(object, "lowest");
+	put(object, "overflow", h->overflow);
+	if (with_buckets)
+		json_object_set_new(object, "buckets", buckets(h));
+	return object;
+}
+
+static json_t *messages(const struct report_run *run, const struct counters *n)
+{
+	json_t *object = json_object();
+	if (!run->sender) {
+		put(object, "received", n->messages);
+		/* in an interval, more may come late than is passed over */
+		json_object_set_new(
+			object, "lost", json_integer((json_int_t)(n->skipped - n->reordered)));
+		put(object, "duplicated", n->duplicated);
+		put(object, "reordered", n->reordered);
+		put(object, "redelivered", n->redelivered);
+		put(object, "aborted", n->aborted);
+		put(object, "no_sequence", n->no_sequence);
+		put(object, "no_timestamp", n->no_timestamp);
+		return object;
+	}
+	put(object, "sent", n->messages);
+	const char *names[] = {"accepted", "rejected", "released", "modified", "no_outcome"};
+	const uint64_t values[] = {
+		n->accepted, n->rejected, n->released, n->modified, n->no_outcome};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (run->presettled)
+			put_null(object, names[i]);
+		else
+			put(object, names[i], values[i]);
+	return object;
+}
+
+static json_t *credit(const struct report_run *run, const struct stats *s, bool with_buckets)
+{
+	json_t *object = json_object();
+	if (run->sender) {
+		put(object, "blocked", s->n.blocked);
+		put(object, "stalls", s->n.stalls);
+		put_seconds(object, "stalled_s", s->n.stalled_ns);
+		json_object_set_new(object, "stall_ns", distribution(run, &s->stall, with_buckets));
+	} else {
+		put(object, "grants", s->n.grants);
+		put(object, "granted", s->n.granted);
+		put_null(object, "lowest");
+		if (s->credit_lowest != UINT32_MAX)
+			put(object, "lowest", s->credit_lowest);
+	}
+	put(object, "frames_in", s->n.frames_in);
+	put(object, "frames_out", s->n.frames_out);
+	return object;
+}
+
+/* What intervals and summary have in common. */
+static void put_period(json_t *object, const struct report_run *run, const struct report_period *p,
+	bool with_buckets)
+{
+	const struct counters *n = &p->stats.n;
+	put_seconds(object, "start_s", (uint64_t)p->start_ns);
+	put_seconds(object, "end_s", (uint64_t)p->end_ns);
+	put(object, "content_bytes", n->content_bytes);
+	json_object_set_new(object, run->sender ? "settlement_ns" : "latency_ns",
+		distribution(run, &p->stats.latency, with_buckets));
+	json_object_set_new(object, "credit", credit(run, &p->stats, with_buckets));
+	json_t *time = json_object();
+	for (enum time_cause c = 0; c < TIME_CAUSES; c++)
+		put_seconds(time, time_cause_name(c), n->time_ns[c]);
+	json_object_set_new(object, "time_s", time);
+	enum time_cause limit = report_limit(p);
+	put_text(object, "limited_by", limit == TIME_CAUSES ? NULL : time_cause_name(limit));
+	if (run->sender)
+		put_real(object, "call_ns", report_call_ns(p));
+	json_t *cpu = json_object();
+	put_seconds(cpu, "user_s", n->cpu_user_ns);
+	put_seconds(cpu, "system_s", n->cpu_system_ns);
+	put_real(cpu, "percent", report_cpu_percent(p));
+	put(cpu, "switches_voluntary", n->switches_voluntary);
+	put(cpu, "switches_involuntary", n->switches_involuntary);
+	json_object_set_new(object, "cpu", cpu);
+	put(object, "rss_bytes", p->memory.rss_bytes);
+	put(object, "rss_peak_bytes", p->memory.rss_peak_bytes);
+}
+
+static void json_interval(FILE *out, const struct report_run *run, const struct report_period *p)
+{
+	json_t *object = event("interval");
+	put(object, "index", p->index);
+	json_object_set_new(object, "partial", json_boolean(p->partial));
+	json_object_set_new(object, "warmup", json_boolean(p->warmup));
+	json_object_set_new(object, "messages", messages(run, &p->stats.n));
+	put_real(object, "messages_per_s", report_rate_per_s(p));
+	put_real(object, "bytes_per_s", report_bytes_per_s(p));
+	put_period(object, run, p, false);
+	emit(out, object);
+}
+
+static void json_summary(FILE *out, const struct report_run *run, const struct report_summary *s)
+{
+	json_t *object = event("summary");
+	put_text(object, "stop_reason", s->stop_reason);
+	json_object_set_new(object, "interrupted", json_boolean(s->interrupted));
+	json_object_set_new(object, "complete", json_boolean(s->complete));
+	json_object_set_new(object, "exit_code", json_integer(s->exit_code));
+	json_t *whole = messages(run, &s->whole);
+	if (run->sender && run->presettled)
+		put_null(whole, "unsettled");
+	else if (run->sender)
+		put(whole, "unsettled", s->unsettled);
+	json_object_set_new(object, "messages", whole);
+	put(object, "measured_messages", s->total.stats.n.messages);
+	put_real(object, "messages_per_s", report_summary_rate_per_s(s));
+	put_real(object, "bytes_per_s", report_summary_bytes_per_s(s));
+	put_seconds(object, "first_s", (uint64_t)s->first_ns);
+	put_seconds(object, "last_s", (uint64_t)s->last_ns);
+	put_seconds(object, "wall_s", (uint64_t)(s->total.end_ns - s->total.start_ns));
+	put_period(object, run, &s->total, true);
+	emit(out, object);
+}
+
+const struct report_format report_json = {.name = "json",
+	.start = json_start,
+	.ready = json_ready,
+	.interval = json_interval,
+	.error = json_error,
+	.summary = json_summary};

@@ -1,0 +1,296 @@
+#define _GNU_SOURCE
+#include "reporter.h"
+
+#include "clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <proton/version.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* How long a worker that is asked to leave at once may take before we leave without it. */
+#define ABANDON_MS 1000
+
+struct reporter {
+	const struct options *options;
+	struct worker *worker;
+	struct report report;
+	struct report_run run;
+	struct report_value values[OPTIONS_MAX];
+	char proton_version[32];
+	int timer_fd, signal_fd;
+	int signal; /* that ended the run, or 0 */
+	bool finished;
+	int64_t began_ns, last_end_ns; /* monotonic; of measuring, and of the last period */
+	uint64_t periods;
+	struct stats last;             /* at the end of the last period */
+	struct report_period period;   /* scratch */
+	struct report_summary summary; /* grows with each period */
+};
+
+/* ---- where to ---- */
+
+static FILE *open_file(const char *name)
+{
+	FILE *file = fopen(name, "we");
+	if (!file)
+		fatal(EXIT_INTERNAL, "%s", name);
+	return file;
+}
+
+static FILE *open_events(uint64_t fd)
+{
+	FILE *file = fdopen((int)fd, "w");
+	if (!file)
+		fatal(EXIT_USAGE, "--events: descriptor %d", (int)fd);
+	return file;
+}
+
+static void open_sinks(struct report *report, const struct options *o)
+{
+	if (!o->quiet)
+		report_add_sink(report, report_formats[o->format], stdout, "standard output");
+	if (o->output)
+		report_add_sink(report, &report_json, open_file(o->output), o->output);
+	if (o->has_events)
+		report_add_sink(report, &report_json, open_events(o->events_fd), "--events");
+	if (o->hdr)
+		report_add_sink(report, &report_hdr, open_file(o->hdr), o->hdr);
+}
+
+static void describe_run(struct reporter *r, const struct options *o, char **argv)
+{
+	snprintf(r->proton_version, sizeof r->proton_version, "%d.%d.%d", PN_VERSION_MAJOR,
+		PN_VERSION_MINOR, PN_VERSION_POINT);
+	r->run = (struct report_run){
+		.program = program_invocation_short_name,
+		.libraries = {{"libqpid-proton", r->proton_version}, {"jansson", JANSSON_VERSION}},
+		.sender = o->program == PROGRAM_PSEND,
+		.presettled = o->presettled,
+		.header = o->report_header,
+		.clock = o->clock,
+		.argv = argv,
+		.options = r->values,
+		.option_count = options_describe(o, r->values),
+		.percentiles = o->percentiles,
+		.percentile_count = o->percentile_count,
+		.started_ns = clock_realtime_ns(),
+	};
+}
+
+/* ---- periods ---- */
+
+/* Makes the period that ends with NOTE out of it and what came before. */
+static void add_period(struct reporter *r, const struct note *note)
+{
+	struct report_period *p = &r->period;
+	p->index = r->periods++;
+	p->start_ns = r->last_end_ns - r->began_ns;
+	p->end_ns = note->at_ns - r->began_ns;
+	p->partial = note->partial;
+	p->warmup = note->warmup;
+	stats_subtract(&p->stats, &note->stats, &r->last);
+	p->memory = memory_sample();
+	r->last = note->stats;
+	r->last_end_ns = note->at_ns;
+
+	struct report_summary *s = &r->summary;
+	counters_add(&s->whole, &p->stats.n);
+	if (p->warmup) {
+		s->total.start_ns = p->end_ns;
+	} else {
+		stats_add(&s->total.stats, &p->stats);
+		s->total.index++;
+	}
+	s->total.end_ns = p->end_ns;
+	s->total.memory = p->memory;
+	s->unsettled = p->stats.unsettled;
+}
+
+/* Intervals begin with the measuring. */
+static void start_timer(struct reporter *r)
+{
+	int64_t ns = (int64_t)r->options->interval_ns;
+	struct timespec every = {ns / NS_PER_S, ns % NS_PER_S};
+	struct itimerspec timer = {.it_interval = every, .it_value = every};
+	timerfd_settime(r->timer_fd, 0, &timer, NULL);
+}
+
+/* A code of our own for what went wrong, else how it was ended, else what is missing. */
+static int exit_code(const struct reporter *r, enum exit_code code)
+{
+	return r->signal && (code == EXIT_DONE || code == EXIT_SHORT) ? EXIT_BY_SIGNAL + r->signal
+								      : (int)code;
+}
+
+static void summarize(struct reporter *r, const struct note *note)
+{
+	struct report_summary *s = &r->summary;
+	bool empty = note->at_ns == r->last_end_ns && r->periods;
+	if (r->last_end_ns) {
+		add_period(r, note);
+		if (!empty && r->options->interval_ns)
+			report_interval(&r->report, &r->period);
+	}
+	if (note->first_ns && note->last_ns > note->first_ns) {
+		s->first_ns = note->first_ns - r->began_ns;
+		s->last_ns = note->last_ns - r->began_ns;
+	}
+	s->stop_reason = stop_reason_name(note->reason);
+	s->interrupted = r->signal;
+	s->complete = note->code == EXIT_DONE;
+	s->exit_code = exit_code(r, note->code);
+	report_summary(&r->report, s);
+}
+
+/* ---- what happens ---- */
+
+/* By renaming, so that who waits for the file never reads half of it. */
+static void write_ready_file(const char *name, const struct report_ready *ready)
+{
+	char temporary[4096];
+	snprintf(temporary, sizeof temporary, "%s.tmp", name);
+	FILE *file = fopen(temporary, "we");
+	bool ipv6 = strchr(ready->host, ':');
+	if (!file
+		|| fprintf(file, "%s%s%s:%s\n", ipv6 ? "[" : "", ready->host, ipv6 ? "]" : "",
+			   ready->port)
+			< 0
+		|| fclose(file) || rename(temporary, name))
+		fatal(EXIT_INTERNAL, "%s", name);
+}
+
+static void ready(struct reporter *r, const struct report_ready *ready)
+{
+	if (ready->listening && !r->options->quiet)
+		complain("listening on %s:%s", ready->host, ready->port);
+	report_is_ready(&r->report, ready);
+	if (r->options->ready_file)
+		write_ready_file(r->options->ready_file, ready);
+}
+
+static void error(struct reporter *r, const struct failure *f)
+{
+	const char *separator = *f->condition && *f->description ? ": " : "";
+	const char *reason = *f->condition || *f->description ? ": " : "";
+	/* "proton:io" and the like are the library's own, and say nothing to anybody */
+	bool ours = !strncmp(f->condition, "proton:", 7);
+	complain("%s failed%s%s%s%s", f->what, reason, ours ? "" : f->condition,
+		ours ? "" : separator, f->description);
+	report_error(&r->report, f);
+}
+
+static void take_note(struct reporter *r)
+{
+	const struct note *note = worker_note(r->worker);
+	switch (note->kind) {
+	case NOTE_READY: ready(r, &note->ready); break;
+	case NOTE_BEGAN:
+		r->began_ns = r->last_end_ns = note->at_ns;
+		start_timer(r);
+		break;
+	case NOTE_PERIOD:
+		add_period(r, note);
+		report_interval(&r->report, &r->period);
+		break;
+	case NOTE_ERROR: error(r, &note->failure); break;
+	case NOTE_END:
+		summarize(r, note);
+		r->finished = true;
+		break;
+	}
+	worker_note_done(r->worker);
+}
+
+/* The first signal ends the run in order, the second at once. */
+static void take_signal(struct reporter *r)
+{
+	struct signalfd_siginfo info;
+	if (read(r->signal_fd, &info, sizeof info) != sizeof info)
+		return;
+	if (!r->signal) {
+		r->signal = (int)info.ssi_signo;
+		worker_ask_stop(r->worker, r->signal);
+	} else {
+		worker_ask_abandon(r->worker);
+	}
+}
+
+static void take_tick(struct reporter *r)
+{
+	uint64_t ticks;
+	if (read(r->timer_fd, &ticks, sizeof ticks) == sizeof ticks)
+		worker_ask_report(r->worker);
+}
+
+/* Until the worker's last note. */
+static void loop(struct reporter *r)
+{
+	struct pollfd fds[] = {{.fd = r->worker->note_fd, .events = POLLIN},
+		{.fd = r->signal_fd, .events = POLLIN}, {.fd = r->timer_fd, .events = POLLIN}};
+	while (!r->finished) {
+		bool leaving = atomic_load(&r->worker->abandon_asked);
+		int count = poll(fds, 3, leaving ? ABANDON_MS : -1);
+		if (count < 0 && errno != EINTR)
+			fatal(EXIT_INTERNAL, "poll");
+		if (count == 0) { /* the worker is stuck: what we have is all there is */
+			r->summary.stop_reason = stop_reason_name(STOP_SIGNAL);
+			r->summary.interrupted = true;
+			r->summary.exit_code = EXIT_BY_SIGNAL + r->signal;
+			report_summary(&r->report, &r->summary);
+			_exit(r->summary.exit_code);
+		}
+		if (fds[0].revents)
+			take_note(r);
+		if (fds[1].revents)
+			take_signal(r);
+		if (fds[2].revents)
+			take_tick(r);
+	}
+}
+
+/* Signals are read from a descriptor: no handler, and no thread is interrupted. */
+static int open_signals(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+/* The whole run. */
+int reporter_run(struct worker *worker, const struct options *options, const struct role *role,
+	void *self, char **argv)
+{
+	static struct reporter r;
+	r = (struct reporter){.options = options, .worker = worker};
+	r.report.run = &r.run;
+	stats_reset(&r.last);
+	stats_reset(&r.summary.total.stats);
+	describe_run(&r, options, argv);
+	open_sinks(&r.report, options);
+	r.signal_fd = open_signals();
+	r.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (r.signal_fd < 0 || r.timer_fd < 0)
+		fatal(EXIT_INTERNAL, "signals and timer");
+	report_start(&r.report);
+	worker_start(worker, options, role, self);
+	loop(&r);
+	worker_join(worker);
+	close(r.signal_fd);
+	close(r.timer_fd);
+	bool written = report_close(&r.report);
+	return written || r.summary.exit_code ? r.summary.exit_code : EXIT_INTERNAL;
+}

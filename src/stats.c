@@ -1,0 +1,106 @@
+#define _GNU_SOURCE
+#include "stats.h"
+
+#include "clock.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static_assert(sizeof(struct counters) % sizeof(uint64_t) == 0, "counters are uint64_t only");
+#define COUNTERS (sizeof(struct counters) / sizeof(uint64_t))
+
+/* The name that reports use. */
+const char *time_cause_name(enum time_cause cause)
+{
+	static const char *const NAMES[TIME_CAUSES] = {
+		"busy", "credit", "session", "socket", "settlement", "pacing", "idle"};
+	return NAMES[cause];
+}
+
+/* Everything to nothing. */
+void stats_reset(struct stats *s)
+{
+	memset(s, 0, sizeof *s);
+	histogram_reset(&s->latency);
+	histogram_reset(&s->stall);
+	s->credit_lowest = UINT32_MAX;
+}
+
+/* The extremes of a period are its own. */
+void stats_cut(struct stats *s)
+{
+	histogram_cut(&s->latency);
+	histogram_cut(&s->stall);
+	s->credit_lowest = UINT32_MAX;
+}
+
+/* Counter by counter. */
+void counters_add(struct counters *sum, const struct counters *part)
+{
+	uint64_t *to = (uint64_t *)sum;
+	const uint64_t *from = (const uint64_t *)part;
+	for (size_t i = 0; i < COUNTERS; i++)
+		to[i] += from[i];
+}
+
+/* Sum of two periods. */
+void stats_add(struct stats *sum, const struct stats *part)
+{
+	counters_add(&sum->n, &part->n);
+	histogram_add(&sum->latency, &part->latency);
+	histogram_add(&sum->stall, &part->stall);
+	if (part->credit_lowest < sum->credit_lowest)
+		sum->credit_lowest = part->credit_lowest;
+	sum->unsettled = part->unsettled;
+}
+
+/* What happened between two cuts. */
+void stats_subtract(struct stats *period, const struct stats *later, const struct stats *earlier)
+{
+	uint64_t *to = (uint64_t *)&period->n;
+	const uint64_t *a = (const uint64_t *)&later->n;
+	const uint64_t *b = (const uint64_t *)&earlier->n;
+	for (size_t i = 0; i < COUNTERS; i++)
+		to[i] = a[i] - b[i];
+	histogram_subtract(&period->latency, &later->latency, &earlier->latency);
+	histogram_subtract(&period->stall, &later->stall, &earlier->stall);
+	period->credit_lowest = later->credit_lowest;
+	period->unsettled = later->unsettled;
+}
+
+static uint64_t timeval_ns(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_usec * NS_PER_US;
+}
+
+/* One system call. */
+void stats_sample_cpu(struct counters *n)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	n->cpu_user_ns = timeval_ns(usage.ru_utime);
+	n->cpu_system_ns = timeval_ns(usage.ru_stime);
+	n->switches_voluntary = (uint64_t)usage.ru_nvcsw;
+	n->switches_involuntary = (uint64_t)usage.ru_nivcsw;
+}
+
+/* From /proc: rusage's peak would include whoever forked us. */
+struct memory memory_sample(void)
+{
+	struct memory memory = {0};
+	FILE *status = fopen("/proc/self/status", "re");
+	if (!status)
+		return memory;
+	char line[128];
+	while (fgets(line, sizeof line, status)) {
+		unsigned long kib;
+		if (sscanf(line, "VmRSS: %lu", &kib) == 1)
+			memory.rss_bytes = kib * 1024;
+		else if (sscanf(line, "VmHWM: %lu", &kib) == 1)
+			memory.rss_peak_bytes = kib * 1024;
+	}
+	fclose(status);
+	return memory;
+}

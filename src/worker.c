@@ -1,0 +1,400 @@
+#define _GNU_SOURCE
+#include "worker.h"
+
+#include "clock.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* For reports. */
+const char *stop_reason_name(enum stop_reason reason)
+{
+	static const char *const NAMES[] = {
+		"none", "messages", "duration", "timeout", "detached", "signal", "failed"};
+	return NAMES[reason];
+}
+
+/* ---- notes ---- */
+
+/* Waits until the reporter has taken the last note; then `note` is ours to fill. */
+static struct note *begin_note(struct worker *w, enum note_kind kind)
+{
+	while (sem_wait(&w->note_free))
+		;
+	w->note.kind = kind;
+	return &w->note;
+}
+
+static void send_note(struct worker *w)
+{
+	eventfd_write(w->note_fd, 1);
+}
+
+/* Copies the counters as they were at AT, when WAITS had been waited. */
+static void fill_period(
+	struct worker *w, struct note *note, int64_t at_ns, const uint64_t waits_ns[TIME_CAUSES])
+{
+	engine_count_frames(&w->engine);
+	stats_sample_cpu(&w->stats.n);
+	note->at_ns = at_ns;
+	note->warmup = !w->warm;
+	note->stats = w->stats;
+	struct counters *n = &note->stats.n;
+	n->cpu_user_ns -= w->cpu_base.cpu_user_ns;
+	n->cpu_system_ns -= w->cpu_base.cpu_system_ns;
+	n->switches_voluntary -= w->cpu_base.switches_voluntary;
+	n->switches_involuntary -= w->cpu_base.switches_involuntary;
+	uint64_t waited = 0;
+	for (enum time_cause c = 0; c < TIME_CAUSES; c++)
+		waited += n->time_ns[c] = waits_ns[c];
+	n->time_ns[TIME_BUSY] = (uint64_t)(at_ns - w->began_ns) - waited;
+	stats_cut(&w->stats);
+}
+
+/* Until something happens, the clock stops here. */
+static void mark_stop(struct worker *w, int64_t now_ns)
+{
+	w->stop_ns = now_ns;
+	memcpy(w->stop_waits_ns, w->stats.n.time_ns, sizeof w->stop_waits_ns);
+}
+
+static void note_period(struct worker *w, int64_t now_ns, bool partial)
+{
+	struct note *note = begin_note(w, NOTE_PERIOD);
+	mark_stop(w, now_ns);
+	fill_period(w, note, now_ns, w->stop_waits_ns);
+	note->partial = partial;
+	send_note(w);
+}
+
+static void note_ready(struct worker *w)
+{
+	w->ready.at_ns = clock_realtime_ns();
+	begin_note(w, NOTE_READY)->ready = w->ready;
+	send_note(w);
+	w->quiet_since_ns = clock_monotonic_ns();
+}
+
+/* ---- the course of the run ---- */
+
+/* Whether the time for traffic has come. */
+bool worker_may_start(struct worker *w, int64_t now_ns)
+{
+	if (now_ns >= w->start_at_ns)
+		return true;
+	engine_turn_by(&w->engine, w->start_at_ns);
+	return false;
+}
+
+/* Zero of all times. */
+void worker_begin(struct worker *w, int64_t now_ns)
+{
+	if (w->begun)
+		return;
+	w->begun = true;
+	w->began_ns = now_ns;
+	w->warm = !w->options->warmup_ns;
+	memset(w->stats.n.time_ns, 0, sizeof w->stats.n.time_ns);
+	stats_sample_cpu(&w->cpu_base);
+	mark_stop(w, now_ns);
+	begin_note(w, NOTE_BEGAN)->at_ns = now_ns;
+	send_note(w);
+}
+
+static void set_milestone(struct worker *w)
+{
+	const struct options *o = w->options;
+	w->milestone = UINT64_MAX;
+	if (o->messages && w->stats.n.messages < o->messages)
+		w->milestone = o->messages;
+	if (o->report_every && w->next_report < w->milestone)
+		w->milestone = w->next_report;
+}
+
+/* As many messages as were asked for, or as are wanted in a report. */
+void worker_milestone(struct worker *w)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	if (w->options->report_every && w->stats.n.messages >= w->next_report) {
+		w->next_report += w->options->report_every;
+		note_period(w, now_ns, false);
+	}
+	set_milestone(w);
+}
+
+/* The role's counters are final, as far as the report is concerned. */
+static void finish(struct worker *w)
+{
+	w->phase = PHASE_CLOSING;
+	if (!w->begun) /* without traffic, all there is to tell is why */
+		w->began_ns = w->stop_ns = clock_monotonic_ns();
+	w->end.kind = NOTE_END;
+	w->end.partial = true;
+	w->end.first_ns = w->first_ns;
+	w->end.last_ns = w->last_ns;
+	fill_period(w, &w->end, w->stop_ns, w->stop_waits_ns);
+	engine_close(&w->engine);
+	if (!w->options->listen && !w->engine.attached)
+		engine_abandon(&w->engine); /* there is nobody to take leave of */
+}
+
+/* Flushing begins. */
+void worker_stop(struct worker *w, enum stop_reason reason)
+{
+	if (w->phase >= PHASE_FLUSHING)
+		return;
+	int64_t now_ns = clock_monotonic_ns();
+	w->phase = PHASE_FLUSHING;
+	w->reason = reason;
+	w->flush_by_ns = now_ns + (int64_t)w->options->close_timeout_ns;
+	if (reason == STOP_DURATION)
+		mark_stop(w, now_ns);
+}
+
+/* Does DUE_NS after SINCE_NS if it has come, else makes sure that a turn comes by then. */
+static bool due(struct worker *w, int64_t now_ns, int64_t since_ns, uint64_t after_ns)
+{
+	int64_t due_ns;
+	if (!after_ns || __builtin_add_overflow(since_ns, (int64_t)after_ns, &due_ns))
+		return false;
+	if (now_ns >= due_ns)
+		return true;
+	engine_turn_by(&w->engine, due_ns);
+	return false;
+}
+
+/* All that happens because of the time. */
+static void check_time(struct worker *w, int64_t now_ns)
+{
+	const struct options *o = w->options;
+	if (w->begun && !w->warm && due(w, now_ns, w->began_ns, o->warmup_ns)) {
+		note_period(w, now_ns, true);
+		w->warm = true;
+		w->first_ns = 0;
+	}
+	if (w->warm && due(w, now_ns, w->began_ns + (int64_t)o->warmup_ns, o->duration_ns))
+		worker_stop(w, STOP_DURATION);
+	if (w->quiet_since_ns && due(w, now_ns, w->quiet_since_ns, o->timeout_ns))
+		worker_stop(w, STOP_TIMEOUT);
+}
+
+/* What the reporter has asked for. */
+static void check_asked(struct worker *w, int64_t now_ns)
+{
+	if (atomic_load_explicit(&w->abandon_asked, memory_order_relaxed)) {
+		worker_stop(w, STOP_SIGNAL);
+		w->flush_by_ns = now_ns;
+		engine_abandon(&w->engine);
+	}
+	if (atomic_load_explicit(&w->signal, memory_order_relaxed))
+		worker_stop(w, STOP_SIGNAL);
+	if (atomic_load_explicit(&w->report_asked, memory_order_relaxed)) {
+		atomic_store(&w->report_asked, false);
+		if (w->begun && w->phase == PHASE_RUNNING)
+			note_period(w, now_ns, false);
+	}
+}
+
+static enum time_cause turn(void *context, int64_t now_ns)
+{
+	struct worker *w = context;
+	enum time_cause cause = TIME_IDLE;
+	if (w->moved) {
+		w->moved = false;
+		w->last_ns = w->quiet_since_ns = now_ns;
+		mark_stop(w, now_ns);
+	}
+	check_asked(w, now_ns);
+	if (w->phase == PHASE_RUNNING) {
+		check_time(w, now_ns);
+		if (w->phase == PHASE_RUNNING)
+			cause = w->role->turn(w->self, now_ns);
+	}
+	if (w->phase == PHASE_FLUSHING) {
+		cause = w->options->engine.sender ? TIME_SETTLEMENT : TIME_IDLE;
+		if (w->role->flushed(w->self) || now_ns >= w->flush_by_ns || !w->links)
+			finish(w);
+		else
+			engine_turn_by(&w->engine, w->flush_by_ns);
+	}
+	return cause;
+}
+
+/* ---- what the engine tells ---- */
+
+static void listening(void *context, const char *host, const char *port)
+{
+	struct worker *w = context;
+	strcpy(w->ready_host, host);
+	strcpy(w->ready_port, port);
+	w->ready = (struct report_ready){
+		.listening = true, .host = w->ready_host, .port = w->ready_port};
+	note_ready(w);
+	w->phase = PHASE_RUNNING;
+}
+
+static void attached(void *context, pn_link_t *link)
+{
+	struct worker *w = context;
+	w->links++;
+	w->role->attached(w->self, link);
+	if (w->options->listen)
+		return;
+	w->ready = (struct report_ready){.host = w->options->engine.host,
+		.port = w->options->engine.port,
+		.address = w->options->engine.address};
+	note_ready(w);
+	w->phase = PHASE_RUNNING;
+}
+
+static void detached(void *context, pn_link_t *link)
+{
+	struct worker *w = context;
+	w->links--;
+	w->role->detached(w->self, link);
+	if (w->options->listen && !w->links && !w->options->forever)
+		worker_stop(w, STOP_DETACHED);
+}
+
+static void deliveries(void *context, pn_link_t *link, struct engine_batch *batch)
+{
+	struct worker *w = context;
+	if (pn_link_get_context(link))
+		w->role->deliveries(w->self, link, batch);
+}
+
+static void failed(void *context, const struct failure *failure)
+{
+	struct worker *w = context;
+	if (failure->code && !w->options->forever && !w->failed)
+		w->failed = failure->code;
+	begin_note(w, NOTE_ERROR)->failure = *failure;
+	send_note(w);
+}
+
+static void lost(void *context)
+{
+	struct worker *w = context;
+	worker_stop(w, w->failed ? STOP_FAILED : STOP_DETACHED);
+}
+
+static const struct engine_callbacks CALLBACKS = {
+	.listening = listening,
+	.attached = attached,
+	.detached = detached,
+	.deliveries = deliveries,
+	.turn = turn,
+	.failed = failed,
+	.lost = lost,
+};
+
+/* ---- the thread ---- */
+
+static void end(struct worker *w)
+{
+	if (w->phase != PHASE_CLOSING)
+		finish(w); /* abandoned */
+	struct note *note = begin_note(w, NOTE_END);
+	*note = w->end;
+	note->reason = w->reason;
+	note->code = w->failed ? w->failed : w->role->verdict(w->self);
+	send_note(w);
+}
+
+static void *run(void *argument)
+{
+	struct worker *w = argument;
+	prctl(PR_SET_NAME, "reactor");
+	prctl(PR_SET_TIMERSLACK, 1); /* waits end when they should, not up to 50 us later */
+	engine_run(&w->engine);
+	end(w);
+	return NULL;
+}
+
+/* Pins the thread that is to run to the first of the processors allowed. */
+static void choose_cpu(const struct options *o, pthread_attr_t *attributes)
+{
+	cpu_set_t one;
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&one); cpu++)
+		if (CPU_ISSET(cpu, &o->cpus))
+			CPU_SET(cpu, &one);
+	if (CPU_COUNT(&one))
+		pthread_attr_setaffinity_np(attributes, sizeof one, &one);
+}
+
+/* Prepares and goes. */
+void worker_start(
+	struct worker *w, const struct options *options, const struct role *role, void *self)
+{
+	w->options = options;
+	w->role = role;
+	w->self = self;
+	w->start_at_ns = options->start_at_ns
+		? clock_monotonic_ns() + ((int64_t)options->start_at_ns - clock_realtime_ns())
+		: 0;
+	w->next_report = options->report_every;
+	stats_reset(&w->stats);
+	set_milestone(w);
+	sem_init(&w->note_free, 0, 1);
+	w->note_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (w->note_fd < 0)
+		fatal(EXIT_INTERNAL, "eventfd");
+	engine_create(&w->engine, &options->engine, &CALLBACKS, w, &w->stats);
+	pthread_attr_t attributes;
+	pthread_attr_init(&attributes);
+	choose_cpu(options, &attributes);
+	int error = pthread_create(&w->thread, &attributes, run, w);
+	pthread_attr_destroy(&attributes);
+	if (error)
+		fatalx(EXIT_INTERNAL, "cannot start a thread: %s", strerror(error));
+}
+
+/* ---- what the reporter asks ---- */
+
+/* Takes one count off note_fd. */
+const struct note *worker_note(struct worker *w)
+{
+	eventfd_t count;
+	eventfd_read(w->note_fd, &count);
+	return &w->note;
+}
+
+/* The worker may write the next one. */
+void worker_note_done(struct worker *w)
+{
+	sem_post(&w->note_free);
+}
+
+/* Next turn. */
+void worker_ask_report(struct worker *w)
+{
+	atomic_store(&w->report_asked, true);
+	engine_wake(&w->engine);
+}
+
+/* The first signal. */
+void worker_ask_stop(struct worker *w, int signal)
+{
+	atomic_store(&w->signal, signal);
+	engine_wake(&w->engine);
+}
+
+/* The second. */
+void worker_ask_abandon(struct worker *w)
+{
+	atomic_store(&w->abandon_asked, true);
+	engine_wake(&w->engine);
+}
+
+/* The end of the thread. */
+void worker_join(struct worker *w)
+{
+	pthread_join(w->thread, NULL);
+	engine_destroy(&w->engine);
+	sem_destroy(&w->note_free);
+	close(w->note_fd);
+}
