@@ -19,7 +19,6 @@ void endpoints_name_peer(const struct engine *e, char *text, size_t size);
 void endpoints_handle(struct engine *e, pn_event_t *event, pn_event_type_t type);
 
 /* engine.c's, called from here */
-void engine_handle(struct engine *e, pn_event_t *event, pn_event_type_t type);
 void engine_attempt_failed(struct engine *e, const struct failure *failure);
 
 #endif

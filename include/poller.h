@@ -1,10 +1,9 @@
-/* poller: the reactor's waiting, done by us. Layer 3.
+/* poller: the reactor's descriptors, done by us. Layer 3.
  *
- * libqpid-proton lets a program replace the reactor's global handler, which is where it waits. The
- * library's own handler waits, reads, parses and writes in one call, so that nobody outside can
- * tell a wait from work; it writes only after poll() has said that it may, which costs a turn; it
- * sleeps in whole milliseconds; and it confuses deadlines when a descriptor goes away. This one
- * writes first, measures exactly the time spent in poll(), and leaves everything else (connecting,
+ * The library's own I/O handler waits, reads, parses and writes in one call, so that nobody
+ * outside can tell a wait from work; it writes only after poll() has said that it may, which costs
+ * a turn; it sleeps in whole milliseconds; and it confuses deadlines when a descriptor goes away.
+ * This one writes first, measures exactly the time spent waiting, and leaves the rest (connecting,
  * accepting, binding transports, reading and writing sockets) to the library's handler.
  */
 #ifndef POLLER_H
@@ -16,10 +15,12 @@
 #include <proton/reactor.h>
 
 struct poller {
+	pn_reactor_t *reactor;
 	pn_handler_t *library;         /* the library's own I/O handler */
 	pn_selectable_t **selectables; /* not owned; same order as fds */
 	struct pollfd *fds;
 	size_t count, capacity;
+	int64_t poll_ns; /* what a poll() that need not wait takes */
 
 	/* set by the owner before each wait */
 	int64_t deadline_ns;   /* monotonic, INT64_MAX: none */
@@ -31,10 +32,22 @@ struct poller {
 	void *context;
 };
 
-/* Makes P the reactor's global handler. P must outlive the reactor. */
-void poller_install(struct poller *p, pn_reactor_t *reactor);
+/* P serves REACTOR from now on, in place of its global handler. */
+void poller_create(struct poller *p, pn_reactor_t *reactor);
 
 /* Frees what P has allocated, after the reactor was freed. */
 void poller_destroy(struct poller *p);
+
+/* Does what the reactor's global handler would do with an event, other than waiting. */
+void poller_handle(struct poller *p, pn_event_t *event, pn_event_type_t type);
+
+/* Writes what there is to write. May put events into the reactor's queue, as may those below. */
+void poller_write(struct poller *p);
+
+/* Reads and writes what the descriptors are ready for; never waits. */
+void poller_look(struct poller *p);
+
+/* The same, but waits until one is ready or a deadline has come. */
+void poller_wait(struct poller *p);
 
 #endif

@@ -86,6 +86,10 @@ static void copy_condition(struct failure *failure, pn_condition_t *condition)
 {
 	const char *name = pn_condition_get_name(condition);
 	const char *description = pn_condition_get_description(condition);
+	/* which system call failed is of no use to anybody: "recv: Connection refused" */
+	if (description
+		&& (!strncmp(description, "recv: ", 6) || !strncmp(description, "send: ", 6)))
+		description += 6;
 	snprintf(failure->condition, sizeof failure->condition, "%s", name ? name : "");
 	snprintf(failure->description, sizeof failure->description, "%s",
 		description ? description : "");
@@ -322,10 +326,16 @@ static void transport_closed(struct engine *e, pn_transport_t *transport)
 	struct engine_connection *c = connection ? find(e, connection) : NULL;
 	if (!c)
 		return;
+	/* the error event may come too late: after the connection is taken from its transport */
+	pn_condition_t *condition = pn_transport_condition(transport);
+	if (pn_condition_is_set(condition))
+		fail(e, connection, "", condition);
 	close_links(e, connection);
 	e->frames_in += pn_transport_get_frames_input(transport);
 	e->frames_out += pn_transport_get_frames_output(transport);
-	drop(e, c);
+	c = find(e, connection);
+	if (c)
+		drop(e, c);
 	bool retrying = e->retry_at_ns && !e->closing;
 	if (!e->options->listen && !e->closing && !retrying)
 		e->callbacks->lost(e->context);
