@@ -7,6 +7,7 @@
 #ifndef PACER_H
 #define PACER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PACER_SLACK_NS 1000000
@@ -28,7 +29,7 @@ static inline void pacer_start(struct pacer *p, double rate_per_s, int64_t work_
 }
 
 /* Whether there is anything to wait for at all. */
-static inline int pacer_limits(const struct pacer *p)
+static inline bool pacer_limits(const struct pacer *p)
 {
 	return p->period_ns > 0 || p->work_ns > 0;
 }
@@ -40,10 +41,14 @@ static inline int64_t pacer_due_ns(const struct pacer *p)
 	return due > p->free_ns ? due : p->free_ns;
 }
 
-/* One message is taken at NOW, not before it was due. */
-static inline void pacer_take(struct pacer *p, int64_t now_ns)
+/* One message is taken at NOW, not before it was due. If it was WAITING for that, the work on it
+ * began when it was due, and what NOW is later is our own lateness. */
+static inline void pacer_take(struct pacer *p, int64_t now_ns, bool waiting)
 {
-	p->free_ns = p->work_ns ? now_ns + p->work_ns : 0;
+	int64_t began_ns = now_ns;
+	if (waiting && pacer_due_ns(p) > now_ns - PACER_SLACK_NS)
+		began_ns = pacer_due_ns(p);
+	p->free_ns = p->work_ns ? began_ns + p->work_ns : 0;
 	double late = (double)(now_ns - p->origin_ns) - p->due_ns;
 	double given_up = late > PACER_SLACK_NS ? late - PACER_SLACK_NS : 0;
 	p->due_ns += given_up + p->period_ns;

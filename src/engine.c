@@ -154,13 +154,14 @@ static void quiesced(struct engine *e)
 	bool worked = sent == REST_HANDLED || written == REST_HANDLED;
 	if (sent == REST_LEFT || written == REST_LEFT || !e->anchor)
 		return;
-	if (!worked)
+	if (!worked) {
 		poller_wait(&e->poller);
-	else if (e->looked)
-		e->looked = false; /* reading can wait a turn: what was written made room */
-	else {
 		e->looked = true;
+	} else if (e->looked) {
+		e->looked = false; /* reading can wait a turn: what was written made room */
+	} else {
 		poller_look(&e->poller);
+		e->looked = true;
 	}
 }
 

@@ -43,6 +43,7 @@ struct receiver {
 	uint64_t limit;   /* messages in all */
 	uint64_t wanted;  /* messages for which no credit has been granted yet */
 	struct pacer pacer;
+	bool waiting; /* a message is there and not due yet */
 	struct incoming *links;
 	char buffer[BUFFER_BYTES];
 };
@@ -280,13 +281,18 @@ static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 
 /* ---- slow consumers ---- */
 
-/* Whether the next message is due; waits for it if that is not worth sleeping. */
+/* Whether the next message is due; waits for it if that is not worth sleeping. To burn time is
+ * what --work is for, but to wait for --receive-rate is not to be busy. */
 static bool wait_until_due(struct receiver *r, int64_t *now_ns)
 {
-	int64_t due_ns = pacer_due_ns(&r->pacer);
-	while ((*now_ns = clock_monotonic_ns()) < due_ns)
-		if (due_ns - *now_ns > SPIN_NS)
-			return false;
+	int64_t due_ns = pacer_due_ns(&r->pacer), from_ns = clock_monotonic_ns();
+	*now_ns = from_ns;
+	if (due_ns - from_ns > SPIN_NS)
+		return false;
+	while (*now_ns < due_ns)
+		*now_ns = clock_monotonic_ns();
+	if (!r->pacer.work_ns)
+		r->worker.stats.n.time_ns[TIME_PACING] += (uint64_t)(*now_ns - from_ns);
 	return true;
 }
 
@@ -297,8 +303,8 @@ static bool take_due(struct receiver *r, struct incoming *in, int64_t turn_ends_
 	int64_t now_ns;
 	while ((d = pn_link_current(in->link)) && r->worker.phase == PHASE_RUNNING) {
 		if (!wait_until_due(r, &now_ns)) {
-			engine_turn_by(&r->worker.engine, pacer_due_ns(&r->pacer));
-			return true;
+			engine_turn_by(&r->worker.engine, pacer_due_ns(&r->pacer) - SPIN_NS);
+			return r->waiting = true;
 		}
 		if (now_ns >= turn_ends_ns) {
 			engine_turn_by(&r->worker.engine, now_ns);
@@ -308,10 +314,11 @@ static bool take_due(struct receiver *r, struct incoming *in, int64_t turn_ends_
 		receive(r, in, d, &(struct clock_run){.kind = r->options->clock});
 		r->worker.moved = true;
 		if (pn_link_current(in->link) == d)
-			return false; /* the rest of it has not come */
-		pacer_take(&r->pacer, now_ns);
+			break; /* the rest of it has not come */
+		pacer_take(&r->pacer, now_ns, r->waiting);
+		r->waiting = true;
 	}
-	return false;
+	return r->waiting = false;
 }
 
 static enum time_cause turn(void *self, int64_t now_ns)

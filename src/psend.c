@@ -14,15 +14,16 @@
 #include <string.h>
 
 /* How much is handed to the library at a time; more only when all of it has been written. It
- * bounds the memory, keeps stamps from ageing in a queue, and saves the library from walking a
- * long queue again and again while the peer's session window is closed. */
+ * bounds the memory and keeps stamps from ageing in a queue. */
 #define BURST_BYTES (32 * 1024)
 
 /* One link. */
 struct outgoing {
 	pn_link_t *link;
 	uint64_t next_sequence;
-	int64_t stalled_ns; /* monotonic: since when it has had a message and no credit, or 0 */
+	int64_t stalled_ns;  /* monotonic: since when it has had a message and no credit, or 0 */
+	size_t queued_bytes; /* in the library, not let through by the peer's session window */
+	size_t window_bytes; /* what that window lets through at a time, as far as we have seen */
 	struct outgoing *next;
 };
 
@@ -30,7 +31,6 @@ struct sender {
 	struct worker worker;
 	const struct options *options;
 	struct message_template template;
-	uint64_t burst; /* messages */
 	struct outgoing *links;
 };
 
@@ -42,8 +42,10 @@ static void attached(void *self, pn_link_t *link)
 	struct outgoing *o = calloc(1, sizeof *o);
 	if (!o)
 		fatal(EXIT_INTERNAL, "link");
-	*o = (struct outgoing){
-		.link = link, .next_sequence = s->options->first_sequence, .next = s->links};
+	*o = (struct outgoing){.link = link,
+		.next_sequence = s->options->first_sequence,
+		.window_bytes = BURST_BYTES,
+		.next = s->links};
 	s->links = o;
 	pn_link_set_context(link, o);
 }
@@ -119,6 +121,7 @@ static void send_burst(struct sender *s, struct outgoing *o, uint64_t count)
 		for (uint64_t i = 0; i < count; i++)
 			send_one(s, o, clock_run_ns(&stamp), clock_run_ns(&sent));
 	n->call_ns += (uint64_t)(clock_monotonic_ns() - began_ns);
+	o->queued_bytes += count * s->template.length;
 	n->messages += count;
 	n->content_bytes += count * s->options->content_size_bytes;
 	if (!s->options->presettled)
@@ -133,6 +136,22 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* How many messages may be put into the library's queue. Each time the peer's session window opens
+ * the library walks all of the queue, so that the cost of a long one is quadratic: it is kept at
+ * about two windows, whose size shows in what was let through. */
+static uint64_t queue_room(struct sender *s, struct outgoing *o, size_t queued_bytes)
+{
+	if (!queued_bytes && o->queued_bytes)
+		o->window_bytes = least(2 * o->window_bytes, BURST_BYTES);
+	else if (queued_bytes < o->queued_bytes)
+		o->window_bytes = o->queued_bytes - queued_bytes;
+	o->queued_bytes = queued_bytes;
+	if (queued_bytes >= o->window_bytes)
+		return 0;
+	size_t room_bytes = least(2 * o->window_bytes, BURST_BYTES) - queued_bytes;
+	return room_bytes > s->template.length ? room_bytes / s->template.length : 1;
+}
+
 /* Sends what may be sent on one link, or says what it waits for. */
 static enum time_cause link_turn(struct sender *s, struct outgoing *o, int64_t now_ns)
 {
@@ -142,13 +161,14 @@ static enum time_cause link_turn(struct sender *s, struct outgoing *o, int64_t n
 	pn_transport_t *transport = pn_connection_transport(pn_session_connection(session));
 	int credit = pn_link_credit(o->link);
 	uint64_t unsettled = (uint64_t)pn_link_unsettled(o->link);
-	uint64_t count = least(s->burst, left_to_send(s));
+	uint64_t count = left_to_send(s);
 
 	if (credit > 0)
 		end_stall(s, o, now_ns);
 	if (pn_transport_pending(transport) > 0)
 		return TIME_SOCKET;
-	if (pn_session_outgoing_bytes(session) > 0)
+	count = least(count, queue_room(s, o, pn_session_outgoing_bytes(session)));
+	if (o->queued_bytes && (!count || credit <= 0))
 		return TIME_SESSION;
 	if (!count) {
 		pn_link_drained(o->link); /* if the peer asks for it, credit is of no more use */
@@ -303,9 +323,6 @@ int main(int argc, char **argv)
 	options_parse(&options, PROGRAM_PSEND, argc, argv);
 	sender.options = &options;
 	create_template(&sender, &options);
-	sender.burst = BURST_BYTES / sender.template.length;
-	if (!sender.burst)
-		sender.burst = 1;
 	int code = reporter_run(&sender.worker, &options, &ROLE, &sender, argv);
 	message_template_destroy(&sender.template);
 	return code;
