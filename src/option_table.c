@@ -6,9 +6,9 @@ static const char *const FORMATS[] = {"text", "csv", "json", NULL};
 static const char *const CLOCKS[] = {"realtime", "monotonic", NULL};
 static const char *const OUTCOMES[] = {"accepted", "rejected", "released", "modified", NULL};
 
-#define HEADING(TITLE)                                                                             \
+#define HEADING(PROGRAMS, TITLE)                                                                   \
 	{                                                                                          \
-		.help = TITLE, .programs = PROGRAM_BOTH, .kind = KIND_HEADING                      \
+		.help = TITLE, .programs = PROGRAM_##PROGRAMS, .kind = KIND_HEADING                \
 	}
 #define ROW(PROGRAMS, KIND, KEY, NAME, FIELD)                                                      \
 	.name = NAME, .key = KEY, .programs = PROGRAM_##PROGRAMS, .kind = KIND_##KIND,             \
@@ -16,7 +16,7 @@ static const char *const OUTCOMES[] = {"accepted", "rejected", "released", "modi
 
 /* In the order of --help. */
 const struct option_row option_table[] = {
-	HEADING("Connection:"),
+	HEADING(BOTH, "Connection:"),
 	{ROW(BOTH, TEXT, 'b', "broker", broker), .argument = "URL",
 		.help = "connect there; its parts override those of the URL argument"},
 	{ROW(BOTH, TEXT, 'a', "address", address), .argument = "ADDR",
@@ -51,7 +51,7 @@ const struct option_row option_table[] = {
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "link-name", link_name), .argument = "NAME",
 		.shown = "the container id", .help = "name of the link, when connecting"},
 
-	HEADING("Load:"),
+	HEADING(BOTH, "Load:"),
 	{ROW(PSEND, COUNT, 'm', "messages", messages), .argument = "N", .initial = "1m",
 		.shown = "1000000, or no limit with --duration",
 		.help = "send N messages in all; 0: no limit"},
@@ -76,7 +76,7 @@ const struct option_row option_table[] = {
 	{ROW(PRECV, DURATION, KEY_LONG_ONLY, "work", work_ns), .argument = "T", .initial = "0",
 		.help = "spend T on each message before the next is taken"},
 
-	HEADING("Delivery:"),
+	HEADING(BOTH, "Delivery:"),
 	{ROW(PSEND, FLAG, KEY_LONG_ONLY, "presettled", presettled),
 		.help = "send settled: at most once; the default is at least once"},
 	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "ack-frequency", ack_frequency), .argument = "N",
@@ -85,7 +85,7 @@ const struct option_row option_table[] = {
 		.argument = "accepted|rejected|released|modified", .initial = "accepted",
 		.help = "with this outcome"},
 
-	HEADING("Credit:"),
+	HEADING(PRECV, "Credit:"),
 	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "credit", credit), .alias = "capacity", .argument = "N",
 		.initial = "1000", .min = 1, .max = CREDIT_MAX, .help = "grant N at the start"},
 	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "credit-low", credit_low), .argument = "N",
@@ -99,7 +99,7 @@ const struct option_row option_table[] = {
 			"message; "
 			"0: all there are"},
 
-	HEADING("Message:"),
+	HEADING(BOTH, "Message:"),
 	{ROW(PSEND, BYTES, KEY_LONG_ONLY, "content-size", content_size_bytes), .argument = "N",
 		.initial = "100", .max = 1 << 30, .help = "body of N bytes"},
 	{ROW(PSEND, TEXT, KEY_LONG_ONLY, "content-string", content_string), .argument = "S",
@@ -121,7 +121,7 @@ const struct option_row option_table[] = {
 	{ROW(PRECV, FLAG, KEY_LONG_ONLY, "ignore-duplicates", ignore_duplicates),
 		.help = "do not count a number seen before as received, nor as an error"},
 
-	HEADING("Report:"),
+	HEADING(BOTH, "Report:"),
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "interval", interval_ns), .argument = "T",
 		.initial = "1s", .help = "report every T; 0: the total only"},
 	{ROW(BOTH, COUNT, KEY_LONG_ONLY, "report-every", report_every), .argument = "N",
@@ -147,7 +147,7 @@ const struct option_row option_table[] = {
 		.argument = "realtime|monotonic", .initial = "realtime",
 		.help = "clock of ts; monotonic is for two programs on one host"},
 
-	HEADING("Run:"),
+	HEADING(BOTH, "Run:"),
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "timeout", timeout_ns), .argument = "T", .shown = "off",
 		.min = 1, .help = "end after T without traffic"},
 	{ROW(BOTH, FLAG, KEY_LONG_ONLY, "forever", forever),

@@ -7,6 +7,7 @@
 #include "units.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <proton/version.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,9 @@
 #define ROWS_MAX       80
 #define KEY_ROW        0x1000 /* + the row: key of an option without a letter */
 #define HELP_TEXT_SIZE 16384
+#define KEY_HELP       'h'
+#define KEY_VERSION    'V'
+#define HELP_FLAGS     (ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC)
 
 /* What parsing needs besides the options themselves. */
 struct parser {
@@ -135,6 +139,15 @@ static size_t row_of_key(const struct parser *p, int key)
 	return option_table_rows;
 }
 
+/* The exit code after all that was asked for was printed. */
+static int finish_output(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_DONE;
+	complain("standard output: %s", strerror(errno));
+	return EXIT_INTERNAL;
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
 	struct parser *p = state->input;
@@ -145,7 +158,13 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 	case ARGP_KEY_FINI: return 0;
 	case ARGP_KEY_ERROR: complain_about(p, state->argv[state->next - 1]);
-	case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); return 0;
+	case KEY_HELP:
+		argp_help(state->root_argp, stdout, HELP_FLAGS, state->name);
+		exit(finish_output());
+	case KEY_VERSION:
+		printf("%s " PPAIR_VERSION " (libqpid-proton %d.%d.%d)\n", state->name,
+			PN_VERSION_MAJOR, PN_VERSION_MINOR, PN_VERSION_POINT);
+		exit(finish_output());
 	case ARGP_KEY_ARG:
 		if (p->o->url)
 			fatalx(EXIT_USAGE, "%s: more than one URL", text);
@@ -194,7 +213,11 @@ static void make_argp_options(enum program program, struct argp_option *to)
 		if (row->alias)
 			*to++ = (struct argp_option){.name = row->alias, .flags = OPTION_ALIAS};
 	}
-	*to++ = (struct argp_option){.key = 'h', .flags = OPTION_HIDDEN};
+	/* argp's own --help prints nothing when argp is not to print errors */
+	*to++ = (struct argp_option){
+		.name = "help", .key = KEY_HELP, .doc = "print this help", .group = -1};
+	*to++ = (struct argp_option){
+		.name = "version", .key = KEY_VERSION, .doc = "print the version", .group = -1};
 	*to = (struct argp_option){0};
 }
 
@@ -218,12 +241,6 @@ static const char DOC_PRECV[] =
 	"or listen, or connection, session or link failed; 4 fewer messages than asked; "
 	"5 verification failed; 64 usage; 128+n ended by signal n.";
 
-static void print_version(FILE *out, struct argp_state *state)
-{
-	fprintf(out, "%s " PPAIR_VERSION " (libqpid-proton %d.%d.%d)\n", state->name,
-		PN_VERSION_MAJOR, PN_VERSION_MINOR, PN_VERSION_POINT);
-}
-
 /* Table, defaults, argv, then what belongs together. */
 void options_parse(struct options *o, enum program program, int argc, char **argv)
 {
@@ -238,8 +255,7 @@ void options_parse(struct options *o, enum program program, int argc, char **arg
 		if (option_table[i].programs & program && option_table[i].initial)
 			set(o, &option_table[i], option_table[i].initial);
 	make_argp_options(program, argp_options);
-	argp_program_version_hook = print_version;
-	argp_parse(&argp, argc, argv, ARGP_NO_ERRS, NULL, &parser);
+	argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &parser);
 	options_check(o, parser.given);
 }
 
