@@ -18,7 +18,7 @@
 #define HELP_TEXT_SIZE 16384
 #define KEY_HELP       'h'
 #define KEY_VERSION    'V'
-#define HELP_FLAGS     (ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC)
+#define HELP_FLAGS     (ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC)
 
 /* What parsing needs besides the options themselves. */
 struct parser {
