@@ -4,9 +4,8 @@
 
 #include "options.h"
 
-/* GIVEN says for each row of the option table whether it was on the command line. Fills in what
- * depends on other options, and ends the process with one line and EXIT_USAGE where they
- * contradict each other. */
-void options_check(struct options *o, const bool *given);
+/* Fills in what depends on other options, and ends the process with one line and EXIT_USAGE where
+ * they contradict each other. */
+void options_check(struct options *o);
 
 #endif

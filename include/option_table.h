@@ -11,7 +11,7 @@ enum option_kind {
 	KIND_COUNT,    /* uint64_t, k m g */
 	KIND_BYTES,    /* uint64_t, k M G Ki Mi Gi */
 	KIND_DURATION, /* uint64_t, ns */
-	KIND_NUMBER,   /* uint64_t, its unit is part of the option's meaning */
+	KIND_NUMBER,   /* uint64_t, without units */
 	KIND_RATE,     /* double, per second */
 	KIND_CHOICE,   /* unsigned, an index into choices */
 	KIND_TEXT,     /* const char *, not empty */
@@ -27,6 +27,7 @@ struct option_row {
 	enum option_kind kind;
 	size_t field;         /* offset in struct options */
 	const char *argument; /* what --help calls its argument */
+	const char *unit;      /* of a KIND_NUMBER, as in "_ms"; NULL: none */
 	const char *initial;  /* the default as one would type it, NULL: zero */
 	const char *shown;    /* the default as --help shows it, NULL: as `initial` */
 	uint64_t min, max;    /* of numbers, both allowed; max 0: no limit */

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #define OPTIONS_PERCENTILES_MAX 32
+#define OPTIONS_ROWS_MAX        80
 
 enum program { PROGRAM_PSEND = 1, PROGRAM_PRECV = 2, PROGRAM_BOTH = 3 };
 
@@ -71,7 +72,9 @@ struct options {
 
 	/* made from the above */
 	enum program program;
-	struct url peer; /* of the URL, or to listen on */
+	bool given[OPTIONS_ROWS_MAX];      /* by row of the option table: on the command line */
+	char peer_url[URL_HOST_SIZE + 64]; /* what is connected to, without the address */
+	struct url peer;                   /* of the URL, or to listen on */
 	double percentiles[OPTIONS_PERCENTILES_MAX];
 	size_t percentile_count;
 	cpu_set_t cpus; /* empty if the option was not given */

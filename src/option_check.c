@@ -19,10 +19,10 @@
 #define DEFAULT_PORT    "5672"
 #define DEFAULT_ADDRESS "ppair"
 
-static bool is_given(const struct options *o, const bool *given, const char *name)
+static bool is_given(const struct options *o, const char *name)
 {
 	for (size_t i = 0; i < option_table_rows; i++)
-		if (given[i] && option_table[i].programs & o->program
+		if (o->given[i] && option_table[i].programs & o->program
 			&& !strcmp(option_table[i].name, name))
 			return true;
 	return false;
@@ -57,6 +57,11 @@ static void check_connecting(struct options *o)
 		apply_url(o, "--broker", o->broker);
 	if (o->address)
 		o->peer.address = o->address;
+	bool ipv6 = strchr(o->peer.host, ':');
+	snprintf(o->peer_url, sizeof o->peer_url, "amqp://%s%s%s:%s", ipv6 ? "[" : "", o->peer.host,
+		ipv6 ? "]" : "", o->peer.port);
+	o->broker = o->peer_url;
+	o->address = o->peer.address;
 	if (!strcmp(o->peer.port, "0"))
 		fatalx(EXIT_USAGE, "URL: port 0 is for --listen");
 	if (o->forever)
@@ -105,30 +110,30 @@ static void check_connection(struct options *o)
 		o->link_name = o->container_id;
 }
 
-static void check_load(struct options *o, const bool *given)
+static void check_load(struct options *o)
 {
-	if (o->program == PROGRAM_PSEND && o->duration_ns && !is_given(o, given, "messages"))
+	if (o->program == PROGRAM_PSEND && o->duration_ns && !is_given(o, "messages"))
 		o->messages = 0;
 	if (o->presettled && o->max_unsettled)
 		fatalx(EXIT_USAGE, "--max-unsettled: nothing is unsettled with --presettled");
-	if (o->content_string && is_given(o, given, "content-size"))
+	if (o->content_string && is_given(o, "content-size"))
 		fatalx(EXIT_USAGE, "--content-size: cannot be combined with --content-string");
 	if (o->content_string)
 		o->content_size_bytes = strlen(o->content_string);
-	o->has_ttl = is_given(o, given, "ttl");
-	o->has_priority = is_given(o, given, "priority");
+	o->has_ttl = is_given(o, "ttl");
+	o->has_priority = is_given(o, "priority");
 }
 
-static void check_credit(struct options *o, const bool *given)
+static void check_credit(struct options *o)
 {
 	if (o->program != PROGRAM_PRECV)
 		return;
-	if (!is_given(o, given, "credit-low"))
+	if (!is_given(o, "credit-low"))
 		o->credit_low = o->credit / 2;
 	if (o->credit_low >= o->credit)
 		fatalx(EXIT_USAGE, "--credit-low: %" PRIu64 " is not below --credit %" PRIu64,
 			o->credit_low, o->credit);
-	if (!is_given(o, given, "credit-add"))
+	if (!is_given(o, "credit-add"))
 		o->credit_add = o->credit - o->credit_low;
 	if (o->credit_low + o->credit_add > CREDIT_MAX)
 		fatalx(EXIT_USAGE, "--credit-add: credit would exceed %d", CREDIT_MAX);
@@ -148,14 +153,14 @@ static void check_percentiles(struct options *o)
 	}
 }
 
-static void check_report(struct options *o, const bool *given)
+static void check_report(struct options *o)
 {
-	if (o->report_total && (o->report_every || is_given(o, given, "interval")))
+	if (o->report_total && (o->report_every || is_given(o, "interval")))
 		fatalx(EXIT_USAGE, "--report-total: cannot be combined with --%s",
 			o->report_every ? "report-every" : "interval");
-	if (o->report_total || (o->report_every && !is_given(o, given, "interval")))
+	if (o->report_total || (o->report_every && !is_given(o, "interval")))
 		o->interval_ns = 0;
-	o->has_events = is_given(o, given, "events");
+	o->has_events = is_given(o, "events");
 	if (o->has_events && fcntl((int)o->events_fd, F_GETFL) < 0)
 		fatal(EXIT_USAGE, "--events: descriptor %" PRIu64, o->events_fd);
 	check_percentiles(o);
@@ -195,12 +200,12 @@ static void check_cpus(struct options *o)
 }
 
 /* Everything that more than one option decides. */
-void options_check(struct options *o, const bool *given)
+void options_check(struct options *o)
 {
 	check_connection(o);
-	check_load(o, given);
-	check_credit(o, given);
-	check_report(o, given);
+	check_load(o);
+	check_credit(o);
+	check_report(o);
 	check_cpus(o);
 	o->engine = (struct engine_options){
 		.sender = o->program == PROGRAM_PSEND,

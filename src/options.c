@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MAX       80
 #define KEY_ROW        0x1000 /* + the row: key of an option without a letter */
 #define HELP_TEXT_SIZE 16384
 #define KEY_HELP       'h'
@@ -24,7 +23,6 @@
 struct parser {
 	struct options *o;
 	enum program program;
-	bool given[ROWS_MAX];
 };
 
 static void *field(struct options *o, const struct option_row *row)
@@ -175,7 +173,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	if (row == option_table_rows)
 		return ARGP_ERR_UNKNOWN;
 	set(p->o, &option_table[row], text);
-	p->given[row] = true;
+	p->o->given[row] = true;
 	return 0;
 }
 
@@ -244,7 +242,7 @@ static const char DOC_PRECV[] =
 /* Table, defaults, argv, then what belongs together. */
 void options_parse(struct options *o, enum program program, int argc, char **argv)
 {
-	struct argp_option argp_options[2 * ROWS_MAX];
+	struct argp_option argp_options[2 * OPTIONS_ROWS_MAX];
 	struct parser parser = {.o = o, .program = program};
 	struct argp argp = {.options = argp_options,
 		.parser = parse_option,
@@ -256,7 +254,7 @@ void options_parse(struct options *o, enum program program, int argc, char **arg
 			set(o, &option_table[i], option_table[i].initial);
 	make_argp_options(program, argp_options);
 	argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &parser);
-	options_check(o, parser.given);
+	options_check(o);
 }
 
 /* An option's name with its unit, as JSON has it: connect-timeout is connect_timeout_ns. */
@@ -265,14 +263,14 @@ static void name_with_unit(char *to, size_t size, const struct option_row *row)
 	static const char *const UNITS[] = {
 		[KIND_BYTES] = "_bytes", [KIND_DURATION] = "_ns", [KIND_RATE] = "_per_s"};
 	const char *unit = row->kind <= KIND_RATE && UNITS[row->kind] ? UNITS[row->kind] : "";
-	snprintf(to, size, "%s%s", row->name, unit);
+	snprintf(to, size, "%s%s", row->name, row->unit ? row->unit : unit);
 	for (char *c = to; *c; c++)
 		if (*c == '-')
 			*c = '_';
 }
 
-static void describe(
-	const struct options *o, const struct option_row *row, struct report_value *value)
+static void describe(const struct options *o, const struct option_row *row, bool given,
+	struct report_value *value)
 {
 	const void *from = const_field(o, row);
 	name_with_unit(value->name, sizeof value->name, row);
@@ -297,8 +295,9 @@ static void describe(
 		break;
 	default:
 		value->integer = *(const uint64_t *)from;
-		/* a value below the least that can be given is the absence of one */
-		value->type = value->integer < row->min ? VALUE_NULL : VALUE_INTEGER;
+		/* neither given, nor a default, nor derived from others: there is none */
+		bool none = !given && !row->initial && !value->integer;
+		value->type = none ? VALUE_NULL : VALUE_INTEGER;
 	}
 }
 
@@ -308,6 +307,6 @@ size_t options_describe(const struct options *o, struct report_value values[OPTI
 	size_t count = 0;
 	for (size_t i = 0; i < option_table_rows && count < OPTIONS_MAX; i++)
 		if (option_table[i].kind != KIND_HEADING && option_table[i].programs & o->program)
-			describe(o, &option_table[i], &values[count++]);
+			describe(o, &option_table[i], o->given[i], &values[count++]);
 	return count;
 }
