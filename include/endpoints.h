@@ -18,7 +18,4 @@ void endpoints_name_peer(const struct engine *e, char *text, size_t size);
 /* One event of a connection, session or link; others are ignored. */
 void endpoints_handle(struct engine *e, pn_event_t *event, pn_event_type_t type);
 
-/* engine.c's, called from here */
-void engine_attempt_failed(struct engine *e, const struct failure *failure);
-
 #endif

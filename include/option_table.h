@@ -27,7 +27,7 @@ struct option_row {
 	enum option_kind kind;
 	size_t field;         /* offset in struct options */
 	const char *argument; /* what --help calls its argument */
-	const char *unit;      /* of a KIND_NUMBER, as in "_ms"; NULL: none */
+	const char *unit;     /* of a KIND_NUMBER, as in "_ms"; NULL: none */
 	const char *initial;  /* the default as one would type it, NULL: zero */
 	const char *shown;    /* the default as --help shows it, NULL: as `initial` */
 	uint64_t min, max;    /* of numbers, both allowed; max 0: no limit */

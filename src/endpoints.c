@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "endpoints.h"
 
+#include "clock.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -19,6 +21,8 @@
 /* Descriptors that are not connections: standard ones, wake-ups, reports, and what a name service
  * may open for a moment. */
 #define DESCRIPTORS_RESERVED 32
+
+#define RETRY_EVERY_NS (20 * NS_PER_MS)
 
 static struct engine_connection *find(struct engine *e, const pn_connection_t *connection)
 {
@@ -112,10 +116,12 @@ static void fail(
 	name_connection(e, connection, name, sizeof name);
 	snprintf(failure.what, sizeof failure.what, "%s%s", what, name);
 	copy_condition(&failure, condition);
-	if (!e->options->listen && !e->opened && !strcmp(failure.condition, "proton:io"))
-		engine_attempt_failed(e, &failure);
-	else
+	if (!e->options->listen && !e->opened && !strcmp(failure.condition, "proton:io")) {
+		e->attempt = failure;
+		e->retry_at_ns = clock_monotonic_ns() + RETRY_EVERY_NS;
+	} else {
 		e->callbacks->failed(e->context, &failure);
+	}
 }
 
 /* A numeric address and port of the socket FD; false if it has none. */
@@ -145,7 +151,6 @@ void endpoints_listen(struct engine *e)
 		failure.description[strcspn(failure.description, "\n")] = '\0';
 		e->callbacks->failed(e->context, &failure);
 		e->callbacks->lost(e->context);
-		engine_close(e);
 		return;
 	}
 	char host[NI_MAXHOST], port[6];

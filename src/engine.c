@@ -14,7 +14,6 @@
 
 static void quiesced(struct engine *e);
 
-#define RETRY_EVERY_NS (20 * NS_PER_MS)
 /* A peer that is just being started may not listen yet: "precv & psend" must work. */
 #define RETRY_FOR_NS NS_PER_S
 
@@ -100,7 +99,7 @@ static void give_up_connecting(struct engine *e)
 	}
 	e->callbacks->failed(e->context, &e->attempt);
 	e->callbacks->lost(e->context);
-	engine_close(e);
+	engine_turn_by(e, 0); /* this one is over: the program acts in the next */
 }
 
 /* Connect again, give up connecting, give up closing: whichever is due. */
@@ -163,13 +162,6 @@ static void quiesced(struct engine *e)
 		poller_look(&e->poller);
 		e->looked = true;
 	}
-}
-
-/* A connection that was never opened failed: the peer may not be there yet. */
-void engine_attempt_failed(struct engine *e, const struct failure *failure)
-{
-	e->attempt = *failure;
-	e->retry_at_ns = clock_monotonic_ns() + RETRY_EVERY_NS;
 }
 
 static void dispatch(pn_handler_t *handler, pn_event_t *event, pn_event_type_t type)

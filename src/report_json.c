@@ -40,6 +40,14 @@ static void put_real(json_t *object, const char *name, double value)
 	json_object_set_new(object, name, isnan(value) ? json_null() : json_real(value));
 }
 
+/* 0 is a number that could not be had. */
+static void put_positive(json_t *object, const char *name, uint64_t value)
+{
+	put_null(object, name);
+	if (value)
+		put(object, name, value);
+}
+
 static void put_seconds(json_t *object, const char *name, uint64_t ns)
 {
 	put_real(object, name, (double)ns / NS_PER_S);
@@ -279,8 +287,8 @@ static void put_period(json_t *object, const struct report_run *run, const struc
 	put(cpu, "switches_voluntary", n->switches_voluntary);
 	put(cpu, "switches_involuntary", n->switches_involuntary);
 	json_object_set_new(object, "cpu", cpu);
-	put(object, "rss_bytes", p->memory.rss_bytes);
-	put(object, "rss_peak_bytes", p->memory.rss_peak_bytes);
+	put_positive(object, "rss_bytes", p->memory.rss_bytes);
+	put_positive(object, "rss_peak_bytes", p->memory.rss_peak_bytes);
 }
 
 static void json_interval(FILE *out, const struct report_run *run, const struct report_period *p)

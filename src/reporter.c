@@ -145,6 +145,7 @@ static void summarize(struct reporter *r, const struct note *note)
 		s->first_ns = note->first_ns - r->began_ns;
 		s->last_ns = note->last_ns - r->began_ns;
 	}
+	s->total.memory = memory_sample();
 	s->stop_reason = stop_reason_name(note->reason);
 	s->interrupted = r->signal;
 	s->complete = note->code == EXIT_DONE;
