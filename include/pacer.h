@@ -13,11 +13,11 @@
 #define PACER_SLACK_NS 1000000
 
 struct pacer {
-	double period_ns; /* 0: no limit */
-	double due_ns;    /* relative to origin_ns */
-	int64_t origin_ns;
-	int64_t work_ns; /* time that each message takes, in which the next one is not due */
-	int64_t free_ns; /* when the work at hand ends */
+	double period_ns;  /* 0: no limit */
+	uint64_t taken;    /* messages, since the origin */
+	int64_t origin_ns; /* when the first of them was due */
+	int64_t work_ns;   /* time that each message takes, in which the next one is not due */
+	int64_t free_ns;   /* when the work at hand ends */
 };
 
 /* RATE_PER_S 0 means no limit. */
@@ -37,7 +37,8 @@ static inline bool pacer_limits(const struct pacer *p)
 /* When the next message may be taken. */
 static inline int64_t pacer_due_ns(const struct pacer *p)
 {
-	int64_t due = p->period_ns > 0 ? p->origin_ns + (int64_t)p->due_ns : 0;
+	int64_t due =
+		p->period_ns > 0 ? p->origin_ns + (int64_t)((double)p->taken * p->period_ns) : 0;
 	return due > p->free_ns ? due : p->free_ns;
 }
 
@@ -49,9 +50,10 @@ static inline void pacer_take(struct pacer *p, int64_t now_ns, bool waiting)
 	if (waiting && pacer_due_ns(p) > now_ns - PACER_SLACK_NS)
 		began_ns = pacer_due_ns(p);
 	p->free_ns = p->work_ns ? began_ns + p->work_ns : 0;
-	double late = (double)(now_ns - p->origin_ns) - p->due_ns;
-	double given_up = late > PACER_SLACK_NS ? late - PACER_SLACK_NS : 0;
-	p->due_ns += given_up + p->period_ns;
+	int64_t late_ns = now_ns - p->origin_ns - (int64_t)((double)p->taken * p->period_ns);
+	if (late_ns > PACER_SLACK_NS)
+		p->origin_ns += late_ns - PACER_SLACK_NS;
+	p->taken++;
 }
 
 #endif

@@ -5,7 +5,7 @@
  *
  *   lost       = skipped - reordered: numbers passed over that have not come since
  *   reordered  numbers that came after a higher one
- *   duplicated numbers that had come before
+ *   duplicated numbers that had come before, or are below the first
  *
  * At most SEQUENCE_RANGES ranges are remembered; when one more is needed the oldest is forgotten:
  * it stays lost, and if it comes after all it is called a duplicate.

@@ -5,7 +5,8 @@
  * the functions of the last section, which are the reporter's; it learns what happens from notes.
  *
  * Measuring begins when the sender's link is attached, or the receiver's first message comes. The
- * clock stops at the last message received, sent or settled; with --duration, at its end.
+ * clock stops at the last message received, sent or settled; with --duration, at its end. So the
+ * last note's time may lie before that of the last period, in which nothing happened then.
  */
 #ifndef WORKER_H
 #define WORKER_H
@@ -84,7 +85,7 @@ struct worker {
 	uint64_t next_report;
 	struct counters cpu_base;
 
-	/* where the clock stops if nothing more happens: the last movement or report */
+	/* where the clock stops if nothing more happens */
 	int64_t stop_ns;
 	uint64_t stop_waits_ns[TIME_CAUSES];
 

@@ -114,7 +114,7 @@ int64_t histogram_percentile(
 {
 	/* 99.9 % of 1000 is 999, not the 999.0000000000001 of binary fractions */
 	double exact = percent / 100 * (double)summary->count;
-	uint64_t rank = (uint64_t)ceil(exact - exact * 1e-12);
+	uint64_t rank = (uint64_t)ceil(exact - exact * 1e-15);
 	uint64_t seen = 0;
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS && rank < summary->count; i++) {
 		seen += h->buckets[i];

@@ -202,8 +202,29 @@ static void read_body(struct stamp_reader *r, const char *bytes, size_t prefix, 
 		case 0xb1:
 		case 0xb3: length_bytes = 4; break; /* vbin32, str32, sym32 */
 		}
-	r->looked_at = length_bytes ? at + 1 : at;
-	r->body_at = r->looked_at + length_bytes;
+	r->looked_at = at < prefix ? at + 1 : 0;
+	r->body_at = length_bytes ? at + 1 + length_bytes : at;
+}
+
+/* Whether other values in these places would be read as sn and ts: they may also stand in
+ * another value that looks alike. */
+static bool are_places(struct stamp_reader *r, const char *bytes, size_t from, size_t to)
+{
+	char copy[STAMP_PREFIX_MAX];
+	struct stamp stamp = {0};
+	uint64_t sn = ~r->last.sn, ts = ~(uint64_t)r->last.ts;
+	if (!r->sn_at && !r->ts_at)
+		return true;
+	memcpy(copy, bytes + from, to - from);
+	if (r->sn_at)
+		message_store(copy + r->sn_at - from, sn);
+	if (r->ts_at)
+		message_store(copy + r->ts_at - from, ts);
+	pn_data_clear(r->data);
+	if (pn_data_decode(r->data, copy, to - from) != (ssize_t)(to - from))
+		return false;
+	read_properties(r->data, &stamp);
+	return (!r->sn_at || stamp.sn == sn) && (!r->ts_at || stamp.ts == (int64_t)ts);
 }
 
 /* Decides whether and how the next message may be compared with this one. */
@@ -212,7 +233,8 @@ static void remember(struct stamp_reader *r, const char *bytes, size_t section, 
 	const struct stamp *s = &r->last;
 	r->sn_at = s->has_sn ? find_value(bytes, section, section_end, "sn", s->sn) : 0;
 	r->ts_at = s->has_ts ? find_value(bytes, section, section_end, "ts", (uint64_t)s->ts) : 0;
-	if ((s->has_sn && !r->sn_at) || (s->has_ts && !r->ts_at)) {
+	if ((s->has_sn && !r->sn_at) || (s->has_ts && !r->ts_at)
+		|| !are_places(r, bytes, section, section_end)) {
 		r->looked_at = 0; /* short encodings change their length with the value */
 		return;
 	}
@@ -249,6 +271,8 @@ void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size
 		}
 		at += (size_t)used;
 	}
+	if (!r->body_at)
+		r->body_at = at; /* there is no body */
 	r->last.content_bytes = length > r->body_at ? length - r->body_at : 0;
 	if (r->looked_at && r->body_at <= length)
 		remember(r, bytes, properties, properties_end);

@@ -101,31 +101,6 @@ static void set(struct options *o, const struct option_row *row, const char *tex
 	}
 }
 
-/* What getopt did not like about ARGUMENT, which it does not say when it is not to print. */
-_Noreturn static void complain_about(const struct parser *p, const char *argument)
-{
-	const char *name = argument + strspn(argument, "-");
-	size_t length = strcspn(name, "=");
-	bool assigned = name[length] == '=';
-	unsigned alike = 0;
-	for (size_t i = 0; i < option_table_rows; i++) {
-		const struct option_row *row = &option_table[i];
-		if (row->kind == KIND_HEADING || !(row->programs & p->program))
-			continue;
-		bool long_name = argument[1] == '-' && !strncmp(row->name, name, length);
-		if (!long_name && !(argument[1] != '-' && row->key && row->key == *name))
-			continue;
-		alike++;
-		bool exact = !long_name || !row->name[length];
-		if (exact && row->kind != KIND_FLAG && !assigned)
-			fatalx(EXIT_USAGE, "%s: needs an argument: %s", argument, row->argument);
-		if (exact && row->kind == KIND_FLAG && assigned)
-			fatalx(EXIT_USAGE, "--%s: takes no argument", row->name);
-	}
-	fatalx(EXIT_USAGE, "%s: %s option, see --help", argument,
-		alike > 1 ? "ambiguous" : "unknown");
-}
-
 static size_t row_of_key(const struct parser *p, int key)
 {
 	if (key >= KEY_ROW)
@@ -135,6 +110,44 @@ static size_t row_of_key(const struct parser *p, int key)
 			&& option_table[i].programs & p->program)
 			return i;
 	return option_table_rows;
+}
+
+/* Whether LETTER is an option without an argument. */
+static bool is_flag(const struct parser *p, char letter)
+{
+	size_t row = row_of_key(p, letter);
+	return row < option_table_rows && option_table[row].kind == KIND_FLAG;
+}
+
+/* What getopt did not like about ARGUMENT, which it does not say when it is not to print. */
+_Noreturn static void complain_about(const struct parser *p, const char *argument)
+{
+	/* what follows the name may be a password: it is not repeated */
+	bool is_long = argument[0] == '-' && argument[1] == '-';
+	const char *name = argument + strspn(argument, "-");
+	while (!is_long && name[1] && is_flag(p, *name))
+		name++;
+	size_t length = is_long ? strcspn(name, "=") : 1;
+	const char *dashes = is_long ? "--" : "-";
+	bool assigned = is_long && name[length] == '=';
+	unsigned alike = 0;
+	for (size_t i = 0; i < option_table_rows; i++) {
+		const struct option_row *row = &option_table[i];
+		if (row->kind == KIND_HEADING || !(row->programs & p->program))
+			continue;
+		bool long_name = is_long && !strncmp(row->name, name, length);
+		if (!long_name && (is_long || !row->key || row->key != *name))
+			continue;
+		alike++;
+		bool exact = !long_name || !row->name[length];
+		if (exact && row->kind != KIND_FLAG && !assigned)
+			fatalx(EXIT_USAGE, "%s%.*s: needs an argument: %s", dashes, (int)length,
+				name, row->argument);
+		if (exact && row->kind == KIND_FLAG && assigned)
+			fatalx(EXIT_USAGE, "--%s: takes no argument", row->name);
+	}
+	fatalx(EXIT_USAGE, "%s%.*s: %s option, see --help", dashes, (int)length, name,
+		alike > 1 ? "ambiguous" : "unknown");
 }
 
 /* The exit code after all that was asked for was printed. */
@@ -164,8 +177,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 			PN_VERSION_MAJOR, PN_VERSION_MINOR, PN_VERSION_POINT);
 		exit(finish_output());
 	case ARGP_KEY_ARG:
-		if (p->o->url)
-			fatalx(EXIT_USAGE, "%s: more than one URL", text);
+		if (p->o->url) /* which may hold a password: it is not repeated */
+			fatalx(EXIT_USAGE, "URL: there is more than one");
 		p->o->url = text;
 		return 0;
 	}

@@ -19,6 +19,9 @@
 #define BUFFER_BYTES (64 * 1024)
 /* A message due sooner than this is waited for without sleeping, which takes longer to end. */
 #define SPIN_NS (50 * NS_PER_US)
+/* How long the last messages, fewer than --ack-frequency, are kept unsettled when no more come:
+ * the sender may be waiting for just that. */
+#define ACK_DELAY_NS (20 * NS_PER_MS)
 /* How long a turn may take messages before the reactor reads and writes again. */
 #define TURN_NS NS_PER_MS
 
@@ -31,8 +34,9 @@ struct incoming {
 	struct stamp_reader stamp;
 	pn_delivery_t **held; /* taken and not yet settled, fewer than --ack-frequency */
 	uint64_t held_count;
-	size_t part_bytes; /* of a message that has not come to its end, or does not fit */
-	char *part;        /* its first STAMP_PREFIX_MAX bytes; NULL until there was one */
+	int64_t settle_by_ns; /* when the held ones must be settled; 0 if not yet decided */
+	size_t part_bytes;    /* of a message that has not come to its end, or does not fit */
+	char *part;           /* its first STAMP_PREFIX_MAX bytes; NULL until there was one */
 	struct incoming *next;
 };
 
@@ -133,6 +137,20 @@ static void settle_held(struct receiver *r, struct incoming *in)
 		pn_delivery_settle(in->held[i]);
 	}
 	in->held_count = 0;
+	in->settle_by_ns = 0;
+}
+
+/* Settles those that have been held for long enough. */
+static void settle_late(struct receiver *r, struct incoming *in, int64_t now_ns)
+{
+	if (!in->held_count)
+		return;
+	if (!in->settle_by_ns || r->worker.last_ns == now_ns)
+		in->settle_by_ns = now_ns + ACK_DELAY_NS;
+	if (now_ns >= in->settle_by_ns)
+		settle_held(r, in);
+	else
+		engine_turn_by(&r->worker.engine, in->settle_by_ns);
 }
 
 /* Done with a message that was read; the link goes on to the next. */
@@ -192,6 +210,7 @@ static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *
 	}
 	settle(r, in, d);
 	grant(r, in, credit_grant(&in->credit, r->wanted));
+	r->worker.moved = true;
 	if (counts && stats->n.messages == r->worker.milestone) {
 		worker_milestone(&r->worker);
 		if (stats->n.messages == r->limit)
@@ -276,7 +295,6 @@ static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 	struct clock_run clock = {.kind = r->options->clock};
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch))
 		receive(r, in, d, &clock);
-	r->worker.moved = true;
 }
 
 /* ---- slow consumers ---- */
@@ -312,7 +330,6 @@ static bool take_due(struct receiver *r, struct incoming *in, int64_t turn_ends_
 		}
 		begin(r);
 		receive(r, in, d, &(struct clock_run){.kind = r->options->clock});
-		r->worker.moved = true;
 		if (pn_link_current(in->link) == d)
 			break; /* the rest of it has not come */
 		pacer_take(&r->pacer, now_ns, r->waiting);
@@ -332,6 +349,7 @@ static enum time_cause turn(void *self, int64_t now_ns)
 			start(r, in);
 		if (pacer_limits(&r->pacer) && take_due(r, in, now_ns + TURN_NS))
 			cause = TIME_PACING;
+		settle_late(r, in, now_ns);
 	}
 	return cause;
 }

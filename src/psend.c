@@ -24,6 +24,8 @@ struct outgoing {
 	int64_t stalled_ns;  /* monotonic: since when it has had a message and no credit, or 0 */
 	size_t queued_bytes; /* in the library, not let through by the peer's session window */
 	size_t window_bytes; /* what that window lets through at a time, as far as we have seen */
+	pn_delivery_t *part; /* of which the library has not all bytes yet, or NULL */
+	size_t part_bytes;   /* that it has */
 	struct outgoing *next;
 };
 
@@ -32,6 +34,7 @@ struct sender {
 	const struct options *options;
 	struct message_template template;
 	struct outgoing *links;
+	uint64_t parts; /* messages begun and not complete */
 };
 
 /* ---- connect ---- */
@@ -44,7 +47,7 @@ static void attached(void *self, pn_link_t *link)
 		fatal(EXIT_INTERNAL, "link");
 	*o = (struct outgoing){.link = link,
 		.next_sequence = s->options->first_sequence,
-		.window_bytes = BURST_BYTES,
+		.window_bytes = BURST_BYTES / 2, /* until one is seen to be open for more */
 		.next = s->links};
 	s->links = o;
 	pn_link_set_context(link, o);
@@ -71,6 +74,7 @@ static void detached(void *self, pn_link_t *link)
 		at = &(*at)->next;
 	struct outgoing *o = *at;
 	*at = o->next;
+	s->parts -= o->part != NULL;
 	free(o);
 }
 
@@ -78,7 +82,7 @@ static void detached(void *self, pn_link_t *link)
 
 static uint64_t left_to_send(const struct sender *s)
 {
-	uint64_t sent = s->worker.stats.n.messages;
+	uint64_t sent = s->worker.stats.n.messages + s->parts;
 	return s->options->messages ? s->options->messages - sent : UINT64_MAX;
 }
 
@@ -93,35 +97,39 @@ static bool drained(const struct outgoing *o)
 /* The time of sending travels in the delivery's context, a pointer that is ours to use. */
 _Static_assert(sizeof(void *) >= sizeof(int64_t), "a time must fit into a pointer");
 
-static inline void send_one(struct sender *s, struct outgoing *o, int64_t ts, int64_t sent_ns)
+static inline pn_delivery_t *begin_message(
+	struct sender *s, struct outgoing *o, int64_t ts, int64_t sent_ns)
 {
 	uint64_t sn = o->next_sequence++;
 	message_stamp(&s->template, sn, ts);
 	pn_delivery_t *d = pn_delivery(o->link, pn_dtag((const char *)&sn, sizeof sn));
-	pn_link_send(o->link, s->template.bytes, s->template.length);
-	if (s->options->presettled) {
-		pn_delivery_settle(d);
-	} else {
+	if (!s->options->presettled)
 		pn_delivery_set_context(d, (void *)sent_ns);
-		pn_link_advance(o->link);
-	}
+	return d;
 }
 
-static void send_burst(struct sender *s, struct outgoing *o, uint64_t count)
+static inline void end_message(struct sender *s, struct outgoing *o, pn_delivery_t *d)
 {
-	struct clock_run stamp = {.kind = s->options->clock};
-	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
-	struct counters *n = &s->worker.stats.n;
-	int64_t began_ns = clock_monotonic_ns();
-	worker_first(&s->worker, began_ns);
 	if (s->options->presettled)
-		for (uint64_t i = 0; i < count; i++)
-			send_one(s, o, clock_run_ns(&stamp), 0);
+		pn_delivery_settle(d);
 	else
-		for (uint64_t i = 0; i < count; i++)
-			send_one(s, o, clock_run_ns(&stamp), clock_run_ns(&sent));
+		pn_link_advance(o->link);
+}
+
+static inline void send_one(struct sender *s, struct outgoing *o, int64_t ts, int64_t sent_ns)
+{
+	pn_delivery_t *d = begin_message(s, o, ts, sent_ns);
+	pn_link_send(o->link, s->template.bytes, s->template.length);
+	end_message(s, o, d);
+}
+
+/* COUNT messages, BYTES of which went to the library since BEGAN. */
+static void count_sent(
+	struct sender *s, struct outgoing *o, uint64_t count, size_t bytes, int64_t began_ns)
+{
+	struct counters *n = &s->worker.stats.n;
 	n->call_ns += (uint64_t)(clock_monotonic_ns() - began_ns);
-	o->queued_bytes += count * s->template.length;
+	o->queued_bytes += bytes;
 	n->messages += count;
 	n->content_bytes += count * s->options->content_size_bytes;
 	if (!s->options->presettled)
@@ -131,15 +139,56 @@ static void send_burst(struct sender *s, struct outgoing *o, uint64_t count)
 		worker_milestone(&s->worker);
 }
 
+/* Begins a message, or goes on with it, as far as ROOM goes. The library moves all it holds of a
+ * message whenever the peer's session window lets a part of it through: one that is long compared
+ * to the window would take quadratic time. */
+static void send_part(struct sender *s, struct outgoing *o, size_t room_bytes)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	worker_first(&s->worker, now_ns);
+	if (!o->part) {
+		o->part = begin_message(s, o, clock_stamp_ns(s->options->clock), now_ns);
+		o->part_bytes = 0;
+		s->parts++;
+	}
+	size_t bytes = s->template.length - o->part_bytes;
+	if (bytes > room_bytes)
+		bytes = room_bytes;
+	pn_link_send(o->link, s->template.bytes + o->part_bytes, bytes);
+	o->part_bytes += bytes;
+	bool complete = o->part_bytes == s->template.length;
+	if (complete) {
+		end_message(s, o, o->part);
+		o->part = NULL;
+		s->parts--;
+	}
+	count_sent(s, o, complete, bytes, now_ns);
+}
+
+static void send_burst(struct sender *s, struct outgoing *o, uint64_t count)
+{
+	struct clock_run stamp = {.kind = s->options->clock};
+	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
+	int64_t began_ns = clock_monotonic_ns();
+	worker_first(&s->worker, began_ns);
+	if (s->options->presettled)
+		for (uint64_t i = 0; i < count; i++)
+			send_one(s, o, clock_run_ns(&stamp), 0);
+	else
+		for (uint64_t i = 0; i < count; i++)
+			send_one(s, o, clock_run_ns(&stamp), clock_run_ns(&sent));
+	count_sent(s, o, count, count * s->template.length, began_ns);
+}
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* How many messages may be put into the library's queue. Each time the peer's session window opens
+/* How many bytes may be put into the library's queue. Each time the peer's session window opens
  * the library walks all of the queue, so that the cost of a long one is quadratic: it is kept at
  * about two windows, whose size shows in what was let through. */
-static uint64_t queue_room(struct sender *s, struct outgoing *o, size_t queued_bytes)
+static size_t queue_room(struct outgoing *o, size_t queued_bytes)
 {
 	if (!queued_bytes && o->queued_bytes)
 		o->window_bytes = least(2 * o->window_bytes, BURST_BYTES);
@@ -148,8 +197,19 @@ static uint64_t queue_room(struct sender *s, struct outgoing *o, size_t queued_b
 	o->queued_bytes = queued_bytes;
 	if (queued_bytes >= o->window_bytes)
 		return 0;
-	size_t room_bytes = least(2 * o->window_bytes, BURST_BYTES) - queued_bytes;
-	return room_bytes > s->template.length ? room_bytes / s->template.length : 1;
+	return least(2 * o->window_bytes, BURST_BYTES) - queued_bytes;
+}
+
+/* Sends as much as there is room for, COUNT messages at most. */
+static void send_some(struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes)
+{
+	bool small_window = o->window_bytes < BURST_BYTES;
+	if (small_window && s->template.length > room_bytes)
+		send_part(s, o, room_bytes);
+	else if (s->template.length > room_bytes)
+		send_burst(s, o, 1);
+	else
+		send_burst(s, o, least(count, room_bytes / s->template.length));
 }
 
 /* Sends what may be sent on one link, or says what it waits for. */
@@ -167,9 +227,13 @@ static enum time_cause link_turn(struct sender *s, struct outgoing *o, int64_t n
 		end_stall(s, o, now_ns);
 	if (pn_transport_pending(transport) > 0)
 		return TIME_SOCKET;
-	count = least(count, queue_room(s, o, pn_session_outgoing_bytes(session)));
-	if (o->queued_bytes && (!count || credit <= 0))
+	size_t room_bytes = queue_room(o, pn_session_outgoing_bytes(session));
+	if (!room_bytes || (o->queued_bytes && credit <= 0))
 		return TIME_SESSION;
+	if (o->part) {
+		send_part(s, o, room_bytes);
+		return TIME_BUSY;
+	}
 	if (!count) {
 		pn_link_drained(o->link); /* if the peer asks for it, credit is of no more use */
 		return unsettled ? TIME_SETTLEMENT : TIME_IDLE;
@@ -186,14 +250,14 @@ static enum time_cause link_turn(struct sender *s, struct outgoing *o, int64_t n
 		return TIME_CREDIT;
 	}
 	count = least(count, (uint64_t)credit);
-	send_burst(s, o, least(count, s->worker.milestone - stats->n.messages));
+	send_some(s, o, least(count, s->worker.milestone - stats->n.messages), room_bytes);
 	return TIME_BUSY;
 }
 
 /* Everything is sent, settled, and out of the library. */
 static bool finished(struct sender *s)
 {
-	if (left_to_send(s) || s->worker.stats.unsettled)
+	if (left_to_send(s) || s->parts || s->worker.stats.unsettled)
 		return false;
 	for (struct outgoing *o = s->links; o; o = o->next)
 		if (!drained(o))
@@ -214,10 +278,8 @@ static enum time_cause turn(void *self, int64_t now_ns)
 		if (c < cause)
 			cause = c;
 	}
-	if (!s->options->duration_ns && finished(s)) {
-		s->worker.moved = true;
+	if (!s->options->duration_ns && finished(s))
 		worker_stop(&s->worker, STOP_MESSAGES);
-	}
 	return cause;
 }
 

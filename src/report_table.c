@@ -154,7 +154,7 @@ static void text_distribution(
 	}
 	fprintf(out, "%s us: min %.1f", name, (double)summary.min / NS_PER_US);
 	for (size_t i = 0; i < run->percentile_count; i++)
-		fprintf(out, "  p%g %.1f", run->percentiles[i],
+		fprintf(out, "  p%.12g %.1f", run->percentiles[i],
 			(double)histogram_percentile(h, &summary, run->percentiles[i]) / NS_PER_US);
 	fprintf(out, "  max %.1f  mean %.1f  stddev %.1f\n", (double)summary.max / NS_PER_US,
 		summary.mean / NS_PER_US, summary.stddev / NS_PER_US);

@@ -32,9 +32,10 @@ struct reporter {
 	bool finished;
 	int64_t began_ns, last_end_ns; /* monotonic; of measuring, and of the last period */
 	uint64_t periods;
-	struct stats last;             /* at the end of the last period */
-	struct report_period period;   /* scratch */
-	struct report_summary summary; /* grows with each period */
+	struct stats last;                    /* at the end of the last period */
+	uint64_t warmup_time_ns[TIME_CAUSES]; /* of all periods of the warm-up */
+	struct report_period period;          /* scratch */
+	struct report_summary summary;        /* grows with each period */
 };
 
 /* ---- where to ---- */
@@ -89,31 +90,49 @@ static void describe_run(struct reporter *r, const struct options *o, char **arg
 
 /* ---- periods ---- */
 
-/* Makes the period that ends with NOTE out of it and what came before. */
-static void add_period(struct reporter *r, const struct note *note)
+/* Makes the period that ends with NOTE out of it and what came before. False if nothing has
+ * happened since then: it has no length. */
+static bool add_period(struct reporter *r, const struct note *note)
 {
 	struct report_period *p = &r->period;
-	p->index = r->periods++;
+	int64_t end_ns = note->at_ns > r->last_end_ns ? note->at_ns : r->last_end_ns;
 	p->start_ns = r->last_end_ns - r->began_ns;
-	p->end_ns = note->at_ns - r->began_ns;
+	p->end_ns = end_ns - r->began_ns;
 	p->partial = note->partial;
 	p->warmup = note->warmup;
 	stats_subtract(&p->stats, &note->stats, &r->last);
 	p->memory = memory_sample();
 	r->last = note->stats;
-	r->last_end_ns = note->at_ns;
+	r->last_end_ns = end_ns;
 
 	struct report_summary *s = &r->summary;
 	counters_add(&s->whole, &p->stats.n);
 	if (p->warmup) {
 		s->total.start_ns = p->end_ns;
+		memcpy(r->warmup_time_ns, note->stats.n.time_ns, sizeof r->warmup_time_ns);
 	} else {
 		stats_add(&s->total.stats, &p->stats);
 		s->total.index++;
 	}
 	s->total.end_ns = p->end_ns;
-	s->total.memory = p->memory;
 	s->unsettled = p->stats.unsettled;
+	bool has_length = p->end_ns > p->start_ns;
+	if (has_length)
+		p->index = r->periods++;
+	return has_length;
+}
+
+/* The total's time ends where the clock stopped, which may be before the last period's end. */
+static void stop_clock(struct reporter *r, const struct note *note)
+{
+	struct report_period *total = &r->summary.total;
+	total->end_ns = note->at_ns - r->began_ns;
+	bool warmed_up = total->end_ns > total->start_ns;
+	if (!warmed_up)
+		total->end_ns = total->start_ns;
+	for (enum time_cause c = 0; c < TIME_CAUSES; c++)
+		total->stats.n.time_ns[c] =
+			warmed_up ? note->stats.n.time_ns[c] - r->warmup_time_ns[c] : 0;
 }
 
 /* Intervals begin with the measuring. */
@@ -132,14 +151,19 @@ static int exit_code(const struct reporter *r, enum exit_code code)
 								      : (int)code;
 }
 
+/* Whether there are to be reports before the summary. */
+static bool wants_periods(const struct reporter *r)
+{
+	return r->options->interval_ns || r->options->report_every;
+}
+
 static void summarize(struct reporter *r, const struct note *note)
 {
 	struct report_summary *s = &r->summary;
-	bool empty = note->at_ns == r->last_end_ns && r->periods;
-	if (r->last_end_ns) {
-		add_period(r, note);
-		if (!empty && r->options->interval_ns)
+	if (r->last_end_ns) { /* measuring has begun */
+		if (add_period(r, note) && wants_periods(r))
 			report_interval(&r->report, &r->period);
+		stop_clock(r, note);
 	}
 	if (note->first_ns && note->last_ns > note->first_ns) {
 		s->first_ns = note->first_ns - r->began_ns;
@@ -200,8 +224,8 @@ static void take_note(struct reporter *r)
 		start_timer(r);
 		break;
 	case NOTE_PERIOD:
-		add_period(r, note);
-		report_interval(&r->report, &r->period);
+		if (add_period(r, note) && wants_periods(r))
+			report_interval(&r->report, &r->period);
 		break;
 	case NOTE_ERROR: error(r, &note->failure); break;
 	case NOTE_END:

@@ -75,7 +75,7 @@ enum sequence_verdict sequence_see_other(struct sequence *s, uint64_t number)
 	if (number > s->next) {
 		insert_range(s, s->ranges, (struct sequence_range){s->next, number - 1});
 		s->skipped += number - s->next;
-		s->next = number + 1;
+		s->next = number < UINT64_MAX ? number + 1 : number;
 		return SEQUENCE_GAP;
 	}
 	uint32_t at = find_range(s, number);

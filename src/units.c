@@ -97,7 +97,7 @@ const char *units_parse_duration(const char *text, uint64_t *value)
 /* A number whose unit is fixed. */
 const char *units_parse_number(const char *text, uint64_t *value)
 {
-	return parse(text, NO_UNITS, value);
+	return strchr(text, '.') ? "is not a whole number" : parse(text, NO_UNITS, value);
 }
 
 static const char *parse_positive(const char *text, double *value)

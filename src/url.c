@@ -73,7 +73,7 @@ const char *url_parse(const char *text, struct url *url)
 {
 	*url = (struct url){0};
 	const char *scheme_end = strstr(text, "://");
-	if (scheme_end) {
+	if (scheme_end && scheme_end + 1 == strchr(text, '/')) { /* not within the address */
 		size_t length = (size_t)(scheme_end - text);
 		url->secure = length == 5 && !strncmp(text, "amqps", 5);
 		if (!url->secure && !(length == 4 && !strncmp(text, "amqp", 4)))

@@ -61,11 +61,18 @@ static void mark_stop(struct worker *w, int64_t now_ns)
 	memcpy(w->stop_waits_ns, w->stats.n.time_ns, sizeof w->stop_waits_ns);
 }
 
+/* Messages have moved, the last of them at NOW. */
+static void mark_moved(struct worker *w, int64_t now_ns)
+{
+	w->moved = false;
+	w->last_ns = w->quiet_since_ns = now_ns;
+	mark_stop(w, now_ns);
+}
+
 static void note_period(struct worker *w, int64_t now_ns, bool partial)
 {
 	struct note *note = begin_note(w, NOTE_PERIOD);
-	mark_stop(w, now_ns);
-	fill_period(w, note, now_ns, w->stop_waits_ns);
+	fill_period(w, note, now_ns, w->stats.n.time_ns);
 	note->partial = partial;
 	send_note(w);
 }
@@ -120,6 +127,7 @@ void worker_milestone(struct worker *w)
 	int64_t now_ns = clock_monotonic_ns();
 	if (w->options->report_every && w->stats.n.messages >= w->next_report) {
 		w->next_report += w->options->report_every;
+		mark_moved(w, now_ns);
 		note_period(w, now_ns, false);
 	}
 	set_milestone(w);
@@ -133,7 +141,7 @@ static void finish(struct worker *w)
 		w->began_ns = w->stop_ns = clock_monotonic_ns();
 	w->end.kind = NOTE_END;
 	w->end.partial = true;
-	w->end.first_ns = w->first_ns;
+	w->end.first_ns = w->warm ? w->first_ns : 0;
 	w->end.last_ns = w->last_ns;
 	fill_period(w, &w->end, w->stop_ns, w->stop_waits_ns);
 	engine_close(&w->engine);
@@ -202,11 +210,8 @@ static enum time_cause turn(void *context, int64_t now_ns)
 {
 	struct worker *w = context;
 	enum time_cause cause = TIME_IDLE;
-	if (w->moved) {
-		w->moved = false;
-		w->last_ns = w->quiet_since_ns = now_ns;
-		mark_stop(w, now_ns);
-	}
+	if (w->moved)
+		mark_moved(w, now_ns);
 	check_asked(w, now_ns);
 	if (w->phase == PHASE_RUNNING) {
 		check_time(w, now_ns);
@@ -256,7 +261,7 @@ static void detached(void *context, pn_link_t *link)
 	w->links--;
 	w->role->detached(w->self, link);
 	if (w->options->listen && !w->links && !w->options->forever)
-		worker_stop(w, STOP_DETACHED);
+		worker_stop(w, w->failed ? STOP_FAILED : STOP_DETACHED);
 }
 
 static void deliveries(void *context, pn_link_t *link, struct engine_batch *batch)

@@ -1,0 +1,78 @@
+"""Peers made of python-qpid-proton, an implementation of AMQP other than the programs' own code."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from proton import Connection, Delivery, Message, Transport, ulong
+from proton.utils import BlockingConnection, BlockingReceiver, LinkDetached
+
+TIMEOUT_S = 10.0
+
+
+def connect(url: str) -> BlockingConnection:
+    """To HOST:PORT/ADDRESS."""
+    return BlockingConnection(url.split("/")[0], timeout=TIMEOUT_S)
+
+
+def receiver(connection: BlockingConnection, credit: int) -> BlockingReceiver:
+    """A link with so much credit, which is not renewed before a message is received."""
+    return connection.create_receiver("test", credit=credit)
+
+
+def numbered(number: int, stamp_ns: int | None = None, as_ulong: bool = True) -> Message:
+    """A message with sn and ts; without as_ulong, sn is whatever python makes of an int."""
+    properties: dict[str, object] = {"sn": ulong(number) if as_ulong else number}
+    if stamp_ns is not None:
+        properties["ts"] = stamp_ns
+    return Message(body=b"x", inferred=True, properties=properties)
+
+
+def send(url: str, messages: Iterable[Message]) -> list[object]:
+    """Sends one after the other, each settled before the next, as far as the receiver wants them.
+    Returns their outcomes."""
+    connection = connect(url)
+    outcomes: list[object] = []
+    try:
+        sender = connection.create_sender("test")
+        for message in messages:
+            outcomes.append(sender.send(message).remote_state)
+    except LinkDetached:
+        pass
+    finally:
+        connection.close()
+    return outcomes
+
+
+ACCEPTED = Delivery.ACCEPTED
+
+
+def short_connection() -> bytes:
+    """All that a sender writes that opens a connection, a session and a link, and closes them."""
+    transport, connection = Transport(), Connection()
+    connection.container = "short"
+    transport.bind(connection)
+    connection.open()
+    session = connection.session()
+    session.open()
+    link = session.sender("short")
+    link.target.address = "test"
+    link.open()
+    written = b""
+    while (pending := transport.pending()) > 0:
+        written += transport.peek(pending)
+        transport.pop(pending)
+    # the library would wait for the peer's answers before it writes these
+    return written + _frame(DETACH) + _frame(END) + _frame(CLOSE)
+
+
+DETACH = b"\x16\xc0\x03\x02\x43\x41"  # handle 0, closed
+END = b"\x17\x45"
+CLOSE = b"\x18\x45"
+
+
+def _frame(performative: bytes) -> bytes:
+    """On channel 0 (AMQP 1.0 part 2, section 2.3)."""
+    body = b"\x00\x53" + performative
+    return struct.pack(">IBBH", 8 + len(body), 2, 0, 0) + body
