@@ -243,8 +243,30 @@ def run(name: str, *arguments: str, timeout_s: float = DEADLINE_S, **options: An
 
 
 def send_signal(child: Child, number: signal.Signals) -> None:
-    """To the process itself."""
+    """To the process itself; a stopped one has stopped when this returns."""
     os.kill(child.pid, number)
+    if number == signal.SIGSTOP:
+        wait_until_stopped(child)
+
+
+def wait_until_stopped(child: Child) -> None:
+    """All threads of the process: the kernel stops them one by one."""
+    deadline_s = time.monotonic() + DEADLINE_S
+    while any(thread_state(path) != "T" for path in Path(f"/proc/{child.pid}/task").iterdir()):
+        assert time.monotonic() < deadline_s, f"{child.name} does not stop"
+        time.sleep(0.001)
+
+
+def thread_state(task: Path) -> str:
+    """The letter behind the name in /proc/PID/task/TID/stat."""
+    return (task / "stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+def wait_for_more(child: Child, kind: str) -> None:
+    """Two more events of a kind: the first of them may have begun before now."""
+    with child.more:
+        seen = sum(event["event"] == kind for event in child.events)
+    wait_for(child, kind, seen + 2)
 
 
 # ---- two processes ----

@@ -418,6 +418,7 @@ def test_second_signal(program: str, stopped: str) -> None:
     """The peer is stopped: flushing and closing cannot finish, and a second signal ends that."""
     children = start_endless([], [])
     pair.send_signal(children[stopped], signal.SIGSTOP)
+    pair.wait_for_more(children[program], "interval")  # what was on its way has arrived
     pair.send_signal(children[program], signal.SIGINT)
     with pytest.raises(AssertionError):
         pair.finish(children[program], 0.5)
@@ -434,6 +435,7 @@ def test_close_timeout(program: str, stopped: str) -> None:
     """The same peer, and a single signal: patience has an end."""
     children = start_endless(["--close-timeout", "300ms"], ["--close-timeout", "300ms"])
     pair.send_signal(children[stopped], signal.SIGSTOP)
+    pair.wait_for_more(children[program], "interval")  # what was on its way has arrived
     pair.send_signal(children[program], signal.SIGINT)
     asked_s = time.monotonic()
     result = pair.finish(children[program])
