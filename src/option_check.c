@@ -153,6 +153,16 @@ static void check_percentiles(struct options *o)
 	}
 }
 
+static void check_events(const struct options *o)
+{
+	int flags = fcntl((int)o->events_fd, F_GETFL);
+	if (flags < 0)
+		fatal(EXIT_USAGE, "--events: descriptor %" PRIu64, o->events_fd);
+	if ((flags & O_ACCMODE) == O_RDONLY)
+		fatalx(EXIT_USAGE, "--events: descriptor %" PRIu64 " is not open for writing",
+			o->events_fd);
+}
+
 static void check_report(struct options *o)
 {
 	if (o->report_total && (o->report_every || is_given(o, "interval")))
@@ -161,8 +171,10 @@ static void check_report(struct options *o)
 	if (o->report_total || (o->report_every && !is_given(o, "interval")))
 		o->interval_ns = 0;
 	o->has_events = is_given(o, "events");
-	if (o->has_events && fcntl((int)o->events_fd, F_GETFL) < 0)
-		fatal(EXIT_USAGE, "--events: descriptor %" PRIu64, o->events_fd);
+	if (o->has_events)
+		check_events(o);
+	if (o->output && o->hdr && !strcmp(o->output, o->hdr))
+		fatalx(EXIT_USAGE, "--hdr: is the same file as --output");
 	check_percentiles(o);
 }
 

@@ -48,11 +48,13 @@ static FILE *open_file(const char *name)
 	return file;
 }
 
+/* A copy: the descriptor may be one of the standard ones. */
 static FILE *open_events(uint64_t fd)
 {
-	FILE *file = fdopen((int)fd, "w");
+	int copy = fcntl((int)fd, F_DUPFD_CLOEXEC, 3);
+	FILE *file = copy < 0 ? NULL : fdopen(copy, "w");
 	if (!file)
-		fatal(EXIT_USAGE, "--events: descriptor %d", (int)fd);
+		fatal(EXIT_INTERNAL, "--events: descriptor %d", (int)fd);
 	return file;
 }
 

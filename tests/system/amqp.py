@@ -59,12 +59,29 @@ def short_connection() -> bytes:
     link = session.sender("short")
     link.target.address = "test"
     link.open()
+    written = _take_output(transport)
+    # the library would wait for the peer's answers before it writes these
+    return written + _frame(DETACH) + _frame(END) + _frame(CLOSE)
+
+
+def refusal(condition: str, description: str) -> bytes:
+    """All that a server writes that opens a connection and closes it with an error."""
+    transport, connection = Transport(), Connection()
+    connection.container = "refusing"
+    transport.bind(connection)
+    connection.open()
+    texts = bytes([0xA3, len(condition)]) + condition.encode()
+    texts += bytes([0xA1, len(description)]) + description.encode()
+    error = b"\x00\x53\x1d\xc0" + bytes([len(texts) + 1, 2]) + texts
+    return _take_output(transport) + _frame(b"\x18\xc0" + bytes([len(error) + 1, 1]) + error)
+
+
+def _take_output(transport: Transport) -> bytes:
     written = b""
     while (pending := transport.pending()) > 0:
         written += transport.peek(pending)
         transport.pop(pending)
-    # the library would wait for the peer's answers before it writes these
-    return written + _frame(DETACH) + _frame(END) + _frame(CLOSE)
+    return written
 
 
 DETACH = b"\x16\xc0\x03\x02\x43\x41"  # handle 0, closed

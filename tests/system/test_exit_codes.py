@@ -11,7 +11,7 @@ import amqp
 import pair
 import pytest
 
-LOCAL, CONNECTION, SHORT, VERIFY, REFUSED, USAGE = 1, 2, 4, 5, 6, 64
+LOCAL, CONNECTION, SECURITY, SHORT, VERIFY, REFUSED, USAGE = 1, 2, 3, 4, 5, 6, 64
 FOREVER = ["-m", "0"]
 
 
@@ -400,6 +400,24 @@ def test_signal_when_nothing_happens(program: str, number: signal.Signals) -> No
     result = pair.finish(child, 2)
     assert result.code == 128 + number
     assert result.summary["interrupted"] and result.summary["messages_per_s"] is None
+
+
+UNAUTHORIZED = amqp.refusal("amqp:unauthorized-access", "who are you")
+FORBIDDEN = amqp.refusal("amqp:not-allowed", "not today")
+
+
+@pytest.mark.parametrize("program", pair.PROGRAMS)
+@pytest.mark.parametrize(
+    "stranger,code,words",
+    [(UNAUTHORIZED, SECURITY, "who are you"), (FORBIDDEN, CONNECTION, "not today")],
+    indirect=["stranger"],
+    ids=["unauthorized", "forbidden"],
+)
+def test_refused_connection(program: str, stranger: Stranger, code: int, words: str) -> None:
+    """3 if it is for who we are, 2 for any other reason; the peer's words are repeated."""
+    result = pair.run(program, stranger.url)
+    assert result.code == code and result.summary["stop_reason"] == "failed"
+    assert len(result.stderr.splitlines()) == 1 and words in result.stderr
 
 
 @pytest.mark.parametrize("program", pair.PROGRAMS)
