@@ -34,11 +34,15 @@ static int64_t highest(unsigned index)
 	return histogram_lowest(index + 1) - 1;
 }
 
-/* The middle of bucket INDEX. */
-static double middle(unsigned index)
+/* The middle of bucket INDEX, as far as there are values. */
+static double middle(const struct histogram *h, unsigned index)
 {
-	int64_t lowest = histogram_lowest(index);
-	return lowest + (double)(histogram_lowest(index + 1) - 1 - lowest) / 2;
+	int64_t low = histogram_lowest(index), high = highest(index);
+	if (low < h->min)
+		low = h->min;
+	if (high > h->max)
+		high = h->max;
+	return (double)low + (double)(high - low) / 2;
 }
 
 /* Counts a value that has no bucket of its own. */
@@ -102,7 +106,7 @@ void histogram_summarize(const struct histogram *h, struct histogram_summary *su
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		if (!h->buckets[i])
 			continue;
-		double distance = middle(i) - summary->mean;
+		double distance = middle(h, i) - summary->mean;
 		squares += (double)h->buckets[i] * distance * distance;
 	}
 	summary->stddev = sqrt(squares / (double)summary->count);

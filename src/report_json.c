@@ -12,7 +12,7 @@
 
 static void emit(FILE *out, json_t *object)
 {
-	json_dumpf(object, out, JSON_COMPACT | JSON_ENSURE_ASCII);
+	json_dumpf(object, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
 	fputc('\n', out);
 	json_decref(object);
 }

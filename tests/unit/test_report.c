@@ -253,7 +253,7 @@ static void test_text_of_a_sender(void **state)
 		"  unsettled 3");
 	assert_has_line(&o,
 		"stall us: min 125000.0  p50 125000.0  p99.9 125000.0  p99.99999"
-		" 125000.0  p100 125000.0  max 125000.0  mean 125000.0  stddev 42.7");
+		" 125000.0  p100 125000.0  max 125000.0  mean 125000.0  stddev 0.0");
 	close_output(&o);
 }
 
