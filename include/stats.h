@@ -48,8 +48,9 @@ struct counters {
 	uint64_t grants, granted;       /* precv: calls, and messages granted by them */
 	uint64_t frames_in, frames_out; /* AMQP frames, as the transport counts them */
 
-	/* the process */
+	/* the process; the clock of the report may have stopped before these were read */
 	uint64_t cpu_user_ns, cpu_system_ns;
+	uint64_t cpu_span_ns; /* time in which that was used */
 	uint64_t switches_voluntary, switches_involuntary;
 
 	uint64_t time_ns[TIME_CAUSES];
@@ -79,7 +80,7 @@ void stats_subtract(struct stats *period, const struct stats *later, const struc
 /* Reads the process's CPU time and context switches into the counters. */
 void stats_sample_cpu(struct counters *n);
 
-/* The process's memory in bytes; 0 if the kernel does not say. */
+/* The process's memory in bytes; 0 if the kernel does not say. One thread only. */
 struct memory {
 	uint64_t rss_bytes;
 	uint64_t rss_peak_bytes;

@@ -82,7 +82,7 @@ static void check_listening(struct options *o)
 			"listens");
 	error = url_parse_host_port(o->listen, &o->peer);
 	if (error)
-		fatalx(EXIT_USAGE, "--listen: %s", error);
+		fatalx(EXIT_USAGE, "--listen: %s: it must be HOST:PORT", error);
 	o->peer.address = NULL;
 }
 

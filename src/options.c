@@ -8,6 +8,7 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <proton/version.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,10 +51,14 @@ static uint64_t parse_number(const struct option_row *row, const char *text)
 	case KIND_NUMBER: error = units_parse_number(text, &value); break;
 	default: error = units_parse_count(text, &value); break;
 	}
-	if (!error && value < row->min)
-		error = "is too small";
-	if (!error && row->max && value > row->max)
-		error = "is too large";
+	char limit[64];
+	if (!error && value < row->min) {
+		snprintf(limit, sizeof limit, "is below %" PRIu64, row->min);
+		error = limit;
+	} else if (!error && row->max && value > row->max) {
+		snprintf(limit, sizeof limit, "is above %" PRIu64, row->max);
+		error = limit;
+	}
 	if (error)
 		refuse(row, text, error);
 	return value;
@@ -170,6 +175,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_FINI: return 0;
 	case ARGP_KEY_ERROR: complain_about(p, state->argv[state->next - 1]);
 	case KEY_HELP:
+		setenv("ARGP_HELP_FMT", "header-col=0,opt-doc-col=36,rmargin=98", 0);
 		argp_help(state->root_argp, stdout, HELP_FLAGS, state->name);
 		exit(finish_output());
 	case KEY_VERSION:
@@ -239,7 +245,8 @@ static const char DOC_PSEND[] =
 	"Counts take k m g (powers of 1000), bytes k M G and Ki Mi Gi, times ns us ms s min h "
 	"(no unit: seconds).\n\n"
 	"Exit status: 0 done, nothing missing; 1 internal or local I/O error; 2 could not connect, "
-	"or connection, session or link failed; 4 fewer messages sent and settled than asked; "
+	"or connection, session or link failed; 3 refused for lack of authentication; 4 fewer "
+	"messages sent and settled than asked; "
 	"6 rejected, released or modified messages; 64 usage; 128+n ended by signal n.";
 
 static const char DOC_PRECV[] =
@@ -249,7 +256,8 @@ static const char DOC_PRECV[] =
 	"Counts take k m g (powers of 1000), bytes k M G and Ki Mi Gi, times ns us ms s min h "
 	"(no unit: seconds).\n\n"
 	"Exit status: 0 done, nothing missing; 1 internal or local I/O error; 2 could not connect "
-	"or listen, or connection, session or link failed; 4 fewer messages than asked; "
+	"or listen, or connection, session or link failed; 3 refused for lack of authentication; 4 "
+	"fewer messages than asked; "
 	"5 verification failed; 64 usage; 128+n ended by signal n.";
 
 /* Table, defaults, argv, then what belongs together. */

@@ -100,7 +100,8 @@ double report_bytes_per_s(const struct report_period *p)
 /* Of one processor. */
 double report_cpu_percent(const struct report_period *p)
 {
-	return per_s(p->stats.n.cpu_user_ns + p->stats.n.cpu_system_ns, p->end_ns - p->start_ns)
+	return per_s(p->stats.n.cpu_user_ns + p->stats.n.cpu_system_ns,
+		       (int64_t)p->stats.n.cpu_span_ns)
 		/ NS_PER_S * 100;
 }
 

@@ -165,16 +165,26 @@ static void text_distribution(
 		fprintf(out, "%s us: %" PRIu64 " above one hour\n", name, h->overflow);
 }
 
+/* What is worth a word only if it happens. */
+static void text_rare(FILE *out, const char *name, uint64_t count)
+{
+	if (count)
+		fprintf(out, "  %s %" PRIu64, name, count);
+}
+
 static void text_messages(FILE *out, const struct report_run *run, const struct report_summary *s)
 {
 	const struct counters *n = &s->whole;
 	if (!run->sender) {
 		fprintf(out,
 			"messages: received %" PRIu64 "  lost %" PRIu64 "  duplicated %" PRIu64
-			"  reordered %" PRIu64 "  redelivered %" PRIu64 "  no timestamp %" PRIu64
-			"\n",
+			"  reordered %" PRIu64 "  redelivered %" PRIu64,
 			n->messages, n->skipped - n->reordered, n->duplicated, n->reordered,
-			n->redelivered, n->no_timestamp);
+			n->redelivered);
+		text_rare(out, "no sequence", n->no_sequence);
+		text_rare(out, "no timestamp", n->no_timestamp);
+		text_rare(out, "aborted", n->aborted);
+		fputc('\n', out);
 		return;
 	}
 	fprintf(out, "messages: sent %" PRIu64, n->messages);
@@ -183,6 +193,7 @@ static void text_messages(FILE *out, const struct report_run *run, const struct 
 			"  accepted %" PRIu64 "  rejected %" PRIu64 "  released %" PRIu64
 			"  modified %" PRIu64 "  unsettled %" PRIu64,
 			n->accepted, n->rejected, n->released, n->modified, s->unsettled);
+	text_rare(out, "no outcome", n->no_outcome);
 	fputc('\n', out);
 }
 
@@ -213,9 +224,10 @@ static void text_time(FILE *out, const struct report_run *run, const struct repo
 			fprintf(out, " %s %.1f %% ", time_cause_name(c),
 				100.0 * (double)p->stats.n.time_ns[c] / (double)wall_ns);
 	if (limit == TIME_BUSY)
-		fprintf(out, "  limited by %s cpu\n", run->sender ? "sender" : "receiver");
+		fprintf(out, "  limited by %s cpu", run->sender ? "sender" : "receiver");
 	else
-		fprintf(out, "  limited by %s\n", time_cause_name(limit));
+		fprintf(out, "  limited by %s", time_cause_name(limit));
+	fprintf(out, "  (of %.3f s)\n", seconds(wall_ns));
 }
 
 static void text_summary(FILE *out, const struct report_run *run, const struct report_summary *s)

@@ -92,6 +92,13 @@ static void describe_run(struct reporter *r, const struct options *o, char **arg
 
 /* ---- periods ---- */
 
+/* Whether a period is not of the length asked for, give or take what a turn may take. */
+static bool is_short(const struct reporter *r, int64_t length_ns)
+{
+	int64_t interval_ns = (int64_t)r->options->interval_ns;
+	return !interval_ns || length_ns < interval_ns - interval_ns / 100;
+}
+
 /* Makes the period that ends with NOTE out of it and what came before. False if nothing has
  * happened since then: it has no length. */
 static bool add_period(struct reporter *r, const struct note *note)
@@ -100,7 +107,7 @@ static bool add_period(struct reporter *r, const struct note *note)
 	int64_t end_ns = note->at_ns > r->last_end_ns ? note->at_ns : r->last_end_ns;
 	p->start_ns = r->last_end_ns - r->began_ns;
 	p->end_ns = end_ns - r->began_ns;
-	p->partial = note->partial;
+	p->partial = note->partial && is_short(r, p->end_ns - p->start_ns);
 	p->warmup = note->warmup;
 	stats_subtract(&p->stats, &note->stats, &r->last);
 	p->memory = memory_sample();

@@ -102,5 +102,12 @@ struct memory memory_sample(void)
 			memory.rss_peak_bytes = kib * 1024;
 	}
 	fclose(status);
+	/* the kernel keeps both numbers roughly, and its peak may lie below what it has said */
+	static uint64_t peak_bytes;
+	if (memory.rss_bytes > peak_bytes)
+		peak_bytes = memory.rss_bytes;
+	if (memory.rss_peak_bytes > peak_bytes)
+		peak_bytes = memory.rss_peak_bytes;
+	memory.rss_peak_bytes = peak_bytes;
 	return memory;
 }

@@ -55,7 +55,8 @@ static const char *read_decimal(const char *text, struct decimal *number, const 
 	return text;
 }
 
-static const char *parse(const char *text, const struct unit *units, uint64_t *value)
+static const char *parse(
+	const char *text, const struct unit *units, const char *unknown, uint64_t *value)
 {
 	const char *error = NULL;
 	struct decimal number;
@@ -65,7 +66,7 @@ static const char *parse(const char *text, const struct unit *units, uint64_t *v
 	while (units->name && strcmp(units->name, rest))
 		units++;
 	if (!units->name)
-		return "has an unknown unit";
+		return unknown;
 	unsigned __int128 scaled = (unsigned __int128)number.digits * units->factor;
 	if (scaled % number.divisor)
 		return "is not a whole number";
@@ -79,25 +80,26 @@ static const char *parse(const char *text, const struct unit *units, uint64_t *v
 /* A count of things. */
 const char *units_parse_count(const char *text, uint64_t *value)
 {
-	return parse(text, COUNT_UNITS, value);
+	return parse(text, COUNT_UNITS, "has a unit other than k m g", value);
 }
 
 /* A number of bytes. */
 const char *units_parse_bytes(const char *text, uint64_t *value)
 {
-	return parse(text, BYTE_UNITS, value);
+	return parse(text, BYTE_UNITS, "has a unit other than k M G Ki Mi Gi", value);
 }
 
 /* A duration, in nanoseconds. */
 const char *units_parse_duration(const char *text, uint64_t *value)
 {
-	return parse(text, TIME_UNITS, value);
+	return parse(text, TIME_UNITS, "has a unit other than ns us ms s min h", value);
 }
 
 /* A number whose unit is fixed. */
 const char *units_parse_number(const char *text, uint64_t *value)
 {
-	return strchr(text, '.') ? "is not a whole number" : parse(text, NO_UNITS, value);
+	return strchr(text, '.') ? "is not a whole number"
+				 : parse(text, NO_UNITS, "has something after the number", value);
 }
 
 static const char *parse_positive(const char *text, double *value)

@@ -43,6 +43,7 @@ static void fill_period(
 	note->warmup = !w->warm;
 	note->stats = w->stats;
 	struct counters *n = &note->stats.n;
+	n->cpu_span_ns = (uint64_t)(clock_monotonic_ns() - w->began_ns);
 	n->cpu_user_ns -= w->cpu_base.cpu_user_ns;
 	n->cpu_system_ns -= w->cpu_base.cpu_system_ns;
 	n->switches_voluntary -= w->cpu_base.switches_voluntary;
@@ -212,12 +213,11 @@ static enum time_cause turn(void *context, int64_t now_ns)
 	enum time_cause cause = TIME_IDLE;
 	if (w->moved)
 		mark_moved(w, now_ns);
+	if (w->phase == PHASE_RUNNING)
+		check_time(w, now_ns); /* first: a report due at the very end is that of the end */
 	check_asked(w, now_ns);
-	if (w->phase == PHASE_RUNNING) {
-		check_time(w, now_ns);
-		if (w->phase == PHASE_RUNNING)
-			cause = w->role->turn(w->self, now_ns);
-	}
+	if (w->phase == PHASE_RUNNING)
+		cause = w->role->turn(w->self, now_ns);
 	if (w->phase == PHASE_FLUSHING) {
 		cause = w->options->engine.sender ? TIME_SETTLEMENT : TIME_IDLE;
 		if (w->role->flushed(w->self) || now_ns >= w->flush_by_ns || !w->links)

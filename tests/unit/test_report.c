@@ -61,6 +61,7 @@ static struct report_period *make_period(struct report_period *p)
 		.granted = 1100,
 		.frames_in = 30,
 		.frames_out = 40,
+		.cpu_span_ns = NS_PER_S,
 		.cpu_user_ns = 600000000,
 		.cpu_system_ns = 380000000,
 		.switches_voluntary = 11,
@@ -319,6 +320,7 @@ static void test_text_columns_stay_apart_however_large(void **state)
 	p.stats.n.blocked = UINT64_C(1) << 50;
 	p.stats.n.call_ns = UINT64_C(1) << 62;
 	p.stats.n.cpu_user_ns = UINT64_C(1) << 62;
+	p.stats.n.cpu_span_ns = UINT64_C(1000000) * NS_PER_S;
 	p.stats.n.stalled_ns = UINT64_C(1) << 62;
 	p.memory.rss_bytes = UINT64_C(1) << 45;
 	histogram_record(&p.stats.latency, INT64_MAX);

@@ -57,6 +57,7 @@ static struct report_period *make_period(struct report_period *p)
 	p->stats.n.call_ns = 5000;
 	p->stats.n.stalled_ns = NS_PER_S / 8;
 	p->stats.n.cpu_user_ns = NS_PER_S / 8;
+	p->stats.n.cpu_span_ns = (uint64_t)(p->end_ns - p->start_ns);
 	for (int64_t i = 0; i < 10; i++)
 		histogram_record(&p->stats.latency, 100 + i * i * 100000);
 	uint64_t left = NS_PER_S / 4;

@@ -195,7 +195,7 @@ static void test_errors_say_what_is_wrong(void **state)
 	double real;
 	assert_string_equal(units_parse_count("-1", &value), "is negative");
 	assert_string_equal(units_parse_count("", &value), "is not a number");
-	assert_string_equal(units_parse_count("1x", &value), "has an unknown unit");
+	assert_string_equal(units_parse_count("1x", &value), "has a unit other than k m g");
 	assert_string_equal(units_parse_count("1.5", &value), "is not a whole number");
 	assert_string_equal(units_parse_count("9223372036854775808", &value), "is too large");
 	assert_string_equal(
