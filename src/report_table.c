@@ -224,10 +224,9 @@ static void text_time(FILE *out, const struct report_run *run, const struct repo
 			fprintf(out, " %s %.1f %% ", time_cause_name(c),
 				100.0 * (double)p->stats.n.time_ns[c] / (double)wall_ns);
 	if (limit == TIME_BUSY)
-		fprintf(out, "  limited by %s cpu", run->sender ? "sender" : "receiver");
+		fprintf(out, "  limited by %s cpu\n", run->sender ? "sender" : "receiver");
 	else
-		fprintf(out, "  limited by %s", time_cause_name(limit));
-	fprintf(out, "  (of %.3f s)\n", seconds(wall_ns));
+		fprintf(out, "  limited by %s\n", time_cause_name(limit));
 }
 
 static void text_summary(FILE *out, const struct report_run *run, const struct report_summary *s)
@@ -249,11 +248,11 @@ static void text_summary(FILE *out, const struct report_run *run, const struct r
 	if (run->sender && n->stalls)
 		text_distribution(out, run, "stall", &s->total.stats.stall);
 	fprintf(out,
-		"cpu: user %.2f s  system %.2f s  switches %" PRIu64 " voluntary, %" PRIu64
-		" involuntary;  rss peak %.1f MB\n",
+		"cpu: user %.2f s  system %.2f s  of %.3f s  switches %" PRIu64
+		" voluntary, %" PRIu64 " involuntary;  rss peak %.1f MB\n",
 		(double)n->cpu_user_ns / NS_PER_S, (double)n->cpu_system_ns / NS_PER_S,
-		n->switches_voluntary, n->switches_involuntary,
-		(double)s->total.memory.rss_peak_bytes / 1e6);
+		seconds(s->total.end_ns - s->total.start_ns), n->switches_voluntary,
+		n->switches_involuntary, (double)s->total.memory.rss_peak_bytes / 1e6);
 	text_time(out, run, &s->total);
 	if (s->exit_code)
 		fprintf(out, "ended: %s, %s, exit code %d\n", s->stop_reason,
