@@ -57,7 +57,8 @@ struct engine_callbacks {
 
 struct engine_connection {
 	pn_connection_t *connection;
-	bool failed; /* has been reported */
+	bool attached; /* has had a link */
+	bool failed;   /* has been reported */
 };
 
 struct engine {
@@ -89,7 +90,7 @@ void engine_destroy(struct engine *e);
 /* Connects or listens, and runs until everything is closed. */
 void engine_run(struct engine *e);
 
-/* From a callback: the next turn must come by then. Holds for one wait. */
+/* From turn(): the next turn must come by then. Holds for one wait. */
 static inline void engine_turn_by(struct engine *e, int64_t when_ns)
 {
 	if (when_ns < e->poller.deadline_ns)

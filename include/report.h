@@ -59,7 +59,7 @@ struct report_summary {
 	struct report_period total; /* the sum of all intervals but those of the warm-up */
 	struct counters whole;      /* the sum of all intervals */
 	int64_t first_ns, last_ns;  /* of the total: first message, last received or settled; on the
-				       total's time scale, equal if there was none */
+				       total's time scale, equal if there were not two */
 	uint64_t unsettled;         /* at the end */
 	const char *stop_reason;
 	bool interrupted, complete;

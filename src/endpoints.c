@@ -3,10 +3,7 @@
 
 #include "clock.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <proton/condition.h>
 #include <proton/error.h>
 #include <proton/session.h>
@@ -49,7 +46,8 @@ static void add(struct engine *e, pn_connection_t *connection)
 		if (!e->connections)
 			fatal(EXIT_INTERNAL, "connections");
 	}
-	e->connections[e->connection_count++] = (struct engine_connection){connection, false};
+	e->connections[e->connection_count++] =
+		(struct engine_connection){.connection = connection};
 	if (e->connection_count == e->connection_limit) {
 		complain("%zu connections: the limit of open files; no more are accepted until "
 			 "one ends",
@@ -98,7 +96,7 @@ static void copy_condition(struct failure *failure, pn_condition_t *condition)
 	snprintf(failure->description, sizeof failure->description, "%s",
 		description ? description : "");
 	failure->description[strcspn(failure->description, "\n")] = '\0';
-	if (name && !strcmp(name, "amqp:unauthorized-access"))
+	if (name && !strcmp(name, "amqp:unauthorized-access") && failure->code)
 		failure->code = EXIT_SECURITY;
 }
 
@@ -111,7 +109,9 @@ static void fail(
 	if (!c || c->failed || e->closing)
 		return;
 	c->failed = true;
-	struct failure failure = {.code = EXIT_CONNECTION};
+	/* a listening program does not mind who only knocks */
+	bool stranger = e->options->listen && !c->attached;
+	struct failure failure = {.code = stranger ? EXIT_DONE : EXIT_CONNECTION};
 	char name[sizeof failure.what - 32];
 	name_connection(e, connection, name, sizeof name);
 	snprintf(failure.what, sizeof failure.what, "%s%s", what, name);
@@ -162,6 +162,7 @@ void endpoints_listen(struct engine *e)
 /* One session and one link; the socket is opened by the reactor when it handles the open. */
 void endpoints_connect(struct engine *e)
 {
+	e->attempt = (struct failure){.code = EXIT_DONE};
 	pn_connection_t *connection = pn_reactor_connection_to_host(
 		e->reactor, e->options->host, e->options->port, pn_reactor_get_handler(e->reactor));
 	pn_connection_set_container(connection, e->options->container_id);
@@ -283,6 +284,9 @@ static void link_opened(struct engine *e, pn_link_t *link)
 	if (ours ? refused(e, link) : !accept_link(e, link))
 		return;
 	e->attached = true;
+	struct engine_connection *c = find(e, pn_session_connection(pn_link_session(link)));
+	if (c)
+		c->attached = true;
 	/* Deliveries count as references to their link. Without one of ours, the library would run
 	 * the link's finalizer, and keep the link after all, with each delivery that comes and goes
 	 * alone: 700 instructions. */
@@ -297,6 +301,7 @@ static void link_closed(struct engine *e, pn_link_t *link)
 	if (pn_condition_is_set(condition) || unexpected)
 		fail(e, pn_session_connection(pn_link_session(link)), "link of ", condition);
 	close_link(e, link);
+	pn_link_free(link);
 	if (!e->options->listen && !e->closing)
 		e->callbacks->lost(e->context);
 }

@@ -4,12 +4,10 @@
 #include "clock.h"
 #include "endpoints.h"
 
-#include <errno.h>
 #include <proton/session.h>
 #include <proton/transport.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
 static void quiesced(struct engine *e);
@@ -68,8 +66,9 @@ static bool handle_all(struct engine *e, pn_event_t *event)
 	return true;
 }
 
-/* Handles what is behind the head, which is handled. Returns what was there. */
 enum rest { REST_NONE, REST_HANDLED, REST_LEFT };
+
+/* Handles what is behind the head, which is handled. Returns what was there. */
 static enum rest handle_rest(struct engine *e)
 {
 	pn_collector_t *queue = pn_reactor_collector(e->reactor);
@@ -115,7 +114,7 @@ static void check_timers(struct engine *e, int64_t now_ns)
 	if (e->options->listen || e->attached)
 		return;
 	int64_t give_up_ns = e->started_ns + e->options->connect_timeout_ns;
-	bool refused = e->attempt.code && now_ns >= e->started_ns + RETRY_FOR_NS;
+	bool refused = e->retry_at_ns && now_ns >= e->started_ns + RETRY_FOR_NS;
 	if (now_ns >= give_up_ns || refused) {
 		give_up_connecting(e);
 		return;
@@ -136,7 +135,8 @@ static void turn(struct engine *e)
 {
 	int64_t now_ns = clock_monotonic_ns();
 	e->poller.deadline_ns = INT64_MAX;
-	e->poller.cause = e->callbacks->turn(e->context, now_ns);
+	enum time_cause cause = e->callbacks->turn(e->context, now_ns);
+	e->poller.cause = cause == TIME_BUSY ? TIME_IDLE : cause; /* no wait is work */
 	check_timers(e, now_ns);
 	if (e->closing && !e->connection_count)
 		finish(e);
@@ -151,7 +151,7 @@ static void quiesced(struct engine *e)
 	poller_write(&e->poller);
 	enum rest written = handle_rest(e);
 	bool worked = sent == REST_HANDLED || written == REST_HANDLED;
-	if (sent == REST_LEFT || written == REST_LEFT || !e->anchor)
+	if (sent == REST_LEFT || written == REST_LEFT || !e->anchor || e->abandoned)
 		return;
 	if (!worked) {
 		poller_wait(&e->poller);

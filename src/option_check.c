@@ -128,6 +128,9 @@ static void check_credit(struct options *o)
 {
 	if (o->program != PROGRAM_PRECV)
 		return;
+	if (o->drain_batch && (o->work_ns || o->receive_rate_per_s > 0))
+		fatalx(EXIT_USAGE, "--drain-batch: messages are taken one by one with %s",
+			o->work_ns ? "--work" : "--receive-rate");
 	if (!is_given(o, "credit-low"))
 		o->credit_low = o->credit / 2;
 	if (o->credit_low >= o->credit)

@@ -14,11 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_ROW        0x1000 /* + the row: key of an option without a letter */
-#define HELP_TEXT_SIZE 16384
-#define KEY_HELP       'h'
-#define KEY_VERSION    'V'
-#define HELP_FLAGS     (ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC)
+#define KEY_ROW         0x1000 /* + the row: key of an option without a letter */
+#define HELP_TEXT_SIZE  16384
+#define DURATION_MAX_NS (UINT64_C(36525) * 86400 * NS_PER_S) /* sums of two do not overflow */
+#define RATE_MIN_PER_S  (1.0 / (100 * 86400))
+#define KEY_HELP        'h'
+#define KEY_VERSION     'V'
+#define HELP_FLAGS      (ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC)
 
 /* What parsing needs besides the options themselves. */
 struct parser {
@@ -52,6 +54,8 @@ static uint64_t parse_number(const struct option_row *row, const char *text)
 	default: error = units_parse_count(text, &value); break;
 	}
 	char limit[64];
+	if (!error && row->kind == KIND_DURATION && value > DURATION_MAX_NS)
+		error = "is above 100 years";
 	if (!error && value < row->min) {
 		snprintf(limit, sizeof limit, "is below %" PRIu64, row->min);
 		error = limit;
@@ -94,6 +98,8 @@ static void set(struct options *o, const struct option_row *row, const char *tex
 	case KIND_CHOICE: *(unsigned *)to = parse_choice(row, text); break;
 	case KIND_RATE:
 		error = units_parse_rate(text, to);
+		if (!error && *(double *)to < RATE_MIN_PER_S)
+			error = "is below one in 100 days";
 		if (error)
 			refuse(row, text, error);
 		break;

@@ -14,6 +14,7 @@
 #include <proton/error.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 /* A message that fits is read in one call. */
 #define BUFFER_BYTES (64 * 1024)
@@ -37,7 +38,7 @@ struct incoming {
 	int64_t settle_by_ns; /* when the held ones must be settled; 0 if not yet decided */
 	size_t part_bytes;    /* of a message that has not come to its end, or does not fit */
 	char *part;           /* its first STAMP_PREFIX_MAX bytes; NULL until there was one */
-	struct incoming *next;
+	STAILQ_ENTRY(incoming) next;
 };
 
 struct receiver {
@@ -48,7 +49,7 @@ struct receiver {
 	uint64_t wanted;  /* messages for which no credit has been granted yet */
 	struct pacer pacer;
 	bool waiting; /* a message is there and not due yet */
-	struct incoming *links;
+	STAILQ_HEAD(, incoming) links;
 	char buffer[BUFFER_BYTES];
 };
 
@@ -102,8 +103,7 @@ static void attached(void *self, pn_link_t *link)
 		.add = (uint32_t)o->credit_add};
 	sequence_start(&in->sequence, o->first_sequence);
 	stamp_reader_create(&in->stamp);
-	in->next = r->links;
-	r->links = in;
+	STAILQ_INSERT_TAIL(&r->links, in, next);
 	pn_link_set_context(link, in);
 	if (worker_may_start(&r->worker, clock_monotonic_ns()))
 		start(r, in);
@@ -112,15 +112,12 @@ static void attached(void *self, pn_link_t *link)
 static void detached(void *self, pn_link_t *link)
 {
 	struct receiver *r = self;
-	struct incoming **at = &r->links;
-	while ((*at)->link != link)
-		at = &(*at)->next;
-	struct incoming *in = *at;
-	*at = in->next;
+	struct incoming *in = pn_link_get_context(link), *other;
+	STAILQ_REMOVE(&r->links, in, incoming, next);
 	want_another(r, in->credit.level);
-	for (struct incoming *other = r->links; other; other = other->next)
-		if (other->granted)
-			grant(r, other, credit_grant(&other->credit, r->wanted));
+	STAILQ_FOREACH(other, &r->links, next)
+	if (other->granted && r->worker.phase == PHASE_RUNNING)
+		grant(r, other, credit_grant(&other->credit, r->wanted));
 	sequence_free(&in->sequence);
 	stamp_reader_destroy(&in->stamp);
 	free(in->held);
@@ -145,7 +142,7 @@ static void settle_late(struct receiver *r, struct incoming *in, int64_t now_ns)
 {
 	if (!in->held_count)
 		return;
-	if (!in->settle_by_ns || r->worker.last_ns == now_ns)
+	if (!in->settle_by_ns)
 		in->settle_by_ns = now_ns + ACK_DELAY_NS;
 	if (now_ns >= in->settle_by_ns)
 		settle_held(r, in);
@@ -164,6 +161,7 @@ static inline void settle(struct receiver *r, struct incoming *in, pn_delivery_t
 	} else {
 		pn_link_advance(in->link);
 		in->held[in->held_count++] = d;
+		in->settle_by_ns = 0;
 		if (in->held_count == r->options->ack_frequency)
 			settle_held(r, in);
 	}
@@ -176,7 +174,7 @@ static inline void settle(struct receiver *r, struct incoming *in, pn_delivery_t
 static bool check_sequence(struct receiver *r, struct incoming *in, const struct stamp *stamp)
 {
 	struct counters *n = &r->worker.stats.n;
-	if (!stamp->has_sn) {
+	if (!stamp->has_sn || stamp->sn > INT64_MAX) { /* a negative one is no number */
 		n->no_sequence++;
 		return true;
 	}
@@ -200,10 +198,13 @@ static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *
 	if (counts) {
 		stats->n.messages++;
 		stats->n.content_bytes += stamp->content_bytes;
-		if (stamp->has_ts)
-			histogram_record(&stats->latency, arrival_ns - stamp->ts);
-		else
+		int64_t latency_ns;
+		if (!stamp->has_ts)
 			stats->n.no_timestamp++;
+		else if (__builtin_sub_overflow(arrival_ns, stamp->ts, &latency_ns))
+			histogram_record(&stats->latency, INT64_MAX);
+		else
+			histogram_record(&stats->latency, latency_ns);
 		stats->n.redelivered += stamp->redelivered;
 	} else {
 		want_another(r, 1);
@@ -338,13 +339,26 @@ static bool take_due(struct receiver *r, struct incoming *in, int64_t turn_ends_
 	return r->waiting = false;
 }
 
+/* What is due goes to each link's queue in turn. */
+static void rotate(struct receiver *r)
+{
+	struct incoming *first = STAILQ_FIRST(&r->links);
+	if (!first)
+		return;
+	STAILQ_REMOVE_HEAD(&r->links, next);
+	STAILQ_INSERT_TAIL(&r->links, first, next);
+}
+
 static enum time_cause turn(void *self, int64_t now_ns)
 {
 	struct receiver *r = self;
 	enum time_cause cause = TIME_IDLE;
 	if (!worker_may_start(&r->worker, now_ns))
 		return TIME_PACING;
-	for (struct incoming *in = r->links; in; in = in->next) {
+	struct incoming *in;
+	rotate(r);
+	STAILQ_FOREACH(in, &r->links, next)
+	{
 		if (!in->granted)
 			start(r, in);
 		if (pacer_limits(&r->pacer) && take_due(r, in, now_ns + TURN_NS))
@@ -359,8 +373,9 @@ static enum time_cause turn(void *self, int64_t now_ns)
 static bool flushed(void *self)
 {
 	struct receiver *r = self;
-	for (struct incoming *in = r->links; in; in = in->next)
-		settle_held(r, in);
+	struct incoming *in;
+	STAILQ_FOREACH(in, &r->links, next)
+	settle_held(r, in);
 	return true;
 }
 
@@ -396,6 +411,7 @@ int main(int argc, char **argv)
 	static struct receiver receiver;
 	options_parse(&options, PROGRAM_PRECV, argc, argv);
 	receiver.options = &options;
+	STAILQ_INIT(&receiver.links);
 	receiver.outcome = OUTCOMES[options.outcome];
 	receiver.limit = receiver.wanted = options.messages ? options.messages : UINT64_MAX;
 	pacer_start(&receiver.pacer, options.receive_rate_per_s, (int64_t)options.work_ns,

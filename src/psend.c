@@ -12,6 +12,7 @@
 #include <proton/transport.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
 /* How much is handed to the library at a time; more only when all of it has been written. It
  * bounds the memory and keeps stamps from ageing in a queue. */
@@ -21,20 +22,22 @@
 struct outgoing {
 	pn_link_t *link;
 	uint64_t next_sequence;
-	int64_t stalled_ns;  /* monotonic: since when it has had a message and no credit, or 0 */
-	size_t queued_bytes; /* in the library, not let through by the peer's session window */
+	int64_t stall_began_ns; /* monotonic: since when it has had a message and no credit, or 0 */
+	int64_t stall_booked_ns; /* up to when that is in the counters */
+	size_t queued_bytes;     /* in the library, not let through by the peer's session window */
 	size_t window_bytes; /* what that window lets through at a time, as far as we have seen */
 	pn_delivery_t *part; /* of which the library has not all bytes yet, or NULL */
 	size_t part_bytes;   /* that it has */
-	struct outgoing *next;
+	STAILQ_ENTRY(outgoing) next;
 };
 
 struct sender {
 	struct worker worker;
 	const struct options *options;
 	struct message_template template;
-	struct outgoing *links;
-	uint64_t parts; /* messages begun and not complete */
+	STAILQ_HEAD(, outgoing) links;
+	uint64_t parts;   /* messages begun and not complete */
+	bool undelivered; /* pre-settled messages that a lost link has left in the library */
 };
 
 /* ---- connect ---- */
@@ -45,35 +48,40 @@ static void attached(void *self, pn_link_t *link)
 	struct outgoing *o = calloc(1, sizeof *o);
 	if (!o)
 		fatal(EXIT_INTERNAL, "link");
-	*o = (struct outgoing){.link = link,
-		.next_sequence = s->options->first_sequence,
-		.window_bytes = BURST_BYTES / 2, /* until one is seen to be open for more */
-		.next = s->links};
-	s->links = o;
+	o->link = link;
+	o->next_sequence = s->options->first_sequence;
+	o->window_bytes = BURST_BYTES / 2; /* until one is seen to be open for more */
+	STAILQ_INSERT_TAIL(&s->links, o, next);
 	pn_link_set_context(link, o);
+}
+
+/* A long stall is booked in pieces, so that each report has its own. */
+static void book_stall(struct sender *s, struct outgoing *o, int64_t now_ns)
+{
+	s->worker.stats.n.stalled_ns += (uint64_t)(now_ns - o->stall_booked_ns);
+	o->stall_booked_ns = now_ns;
 }
 
 /* The link has had credit again, or the run ends, after it had none. */
 static void end_stall(struct sender *s, struct outgoing *o, int64_t now_ns)
 {
-	if (!o->stalled_ns)
+	if (!o->stall_began_ns)
 		return;
 	struct stats *stats = &s->worker.stats;
-	int64_t stalled_ns = now_ns - o->stalled_ns;
+	book_stall(s, o, now_ns);
 	stats->n.stalls++;
-	stats->n.stalled_ns += (uint64_t)stalled_ns;
-	histogram_record(&stats->stall, stalled_ns);
-	o->stalled_ns = 0;
+	histogram_record(&stats->stall, now_ns - o->stall_began_ns);
+	o->stall_began_ns = 0;
 }
 
 static void detached(void *self, pn_link_t *link)
 {
 	struct sender *s = self;
-	struct outgoing **at = &s->links;
-	while ((*at)->link != link)
-		at = &(*at)->next;
-	struct outgoing *o = *at;
-	*at = o->next;
+	struct outgoing *o = pn_link_get_context(link);
+	STAILQ_REMOVE(&s->links, o, outgoing, next);
+	end_stall(s, o, clock_monotonic_ns());
+	if (s->options->presettled && pn_link_queued(link) > 0)
+		s->undelivered = true;
 	s->parts -= o->part != NULL;
 	free(o);
 }
@@ -86,12 +94,14 @@ static uint64_t left_to_send(const struct sender *s)
 	return s->options->messages ? s->options->messages - sent : UINT64_MAX;
 }
 
-/* All that was sent has left the library for the kernel. */
-static bool drained(const struct outgoing *o)
+/* Whether anything sent on a link is unsettled, or has not left the library for the kernel. What
+ * was sent on a link that is gone will never be settled, and is not waited for. */
+static bool outstanding(const struct outgoing *o)
 {
 	pn_session_t *session = pn_link_session(o->link);
 	pn_transport_t *transport = pn_connection_transport(pn_session_connection(session));
-	return !pn_session_outgoing_bytes(session) && pn_transport_pending(transport) <= 0;
+	return pn_link_unsettled(o->link) || pn_session_outgoing_bytes(session)
+		|| pn_transport_pending(transport) > 0;
 }
 
 /* The time of sending travels in the delivery's context, a pointer that is ours to use. */
@@ -245,8 +255,9 @@ static enum time_cause link_turn(struct sender *s, struct outgoing *o, int64_t n
 	}
 	if (credit <= 0) {
 		stats->n.blocked++;
-		if (!o->stalled_ns)
-			o->stalled_ns = now_ns;
+		if (!o->stall_began_ns)
+			o->stall_began_ns = o->stall_booked_ns = now_ns;
+		book_stall(s, o, now_ns);
 		return TIME_CREDIT;
 	}
 	count = least(count, (uint64_t)credit);
@@ -257,12 +268,23 @@ static enum time_cause link_turn(struct sender *s, struct outgoing *o, int64_t n
 /* Everything is sent, settled, and out of the library. */
 static bool finished(struct sender *s)
 {
-	if (left_to_send(s) || s->parts || s->worker.stats.unsettled)
+	struct outgoing *o;
+	if (left_to_send(s) || s->parts)
 		return false;
-	for (struct outgoing *o = s->links; o; o = o->next)
-		if (!drained(o))
-			return false;
+	STAILQ_FOREACH(o, &s->links, next)
+	if (outstanding(o))
+		return false;
 	return true;
+}
+
+/* Links of one connection share its output: each in turn is the first to fill it. */
+static void rotate(struct sender *s)
+{
+	struct outgoing *first = STAILQ_FIRST(&s->links);
+	if (!first)
+		return;
+	STAILQ_REMOVE_HEAD(&s->links, next);
+	STAILQ_INSERT_TAIL(&s->links, first, next);
 }
 
 static enum time_cause turn(void *self, int64_t now_ns)
@@ -270,10 +292,13 @@ static enum time_cause turn(void *self, int64_t now_ns)
 	struct sender *s = self;
 	if (!worker_may_start(&s->worker, now_ns))
 		return TIME_PACING;
-	if (s->links)
+	if (!STAILQ_EMPTY(&s->links))
 		worker_begin(&s->worker, now_ns);
 	enum time_cause cause = TIME_IDLE;
-	for (struct outgoing *o = s->links; o; o = o->next) {
+	struct outgoing *o;
+	rotate(s);
+	STAILQ_FOREACH(o, &s->links, next)
+	{
 		enum time_cause c = link_turn(s, o, now_ns);
 		if (c < cause)
 			cause = c;
@@ -284,6 +309,15 @@ static enum time_cause turn(void *self, int64_t now_ns)
 }
 
 /* ---- settle ---- */
+
+/* The peer has settled a message that was not sent to its end: it gets no more of it. */
+static void drop_part(struct sender *s, struct outgoing *o)
+{
+	pn_delivery_abort(o->part);
+	o->part = NULL;
+	s->parts--;
+	s->worker.stats.n.messages++;
+}
 
 /* Counts how a delivery ended; false if it has not. */
 static bool count_outcome(struct counters *n, uint64_t state, bool settled)
@@ -300,16 +334,19 @@ static bool count_outcome(struct counters *n, uint64_t state, bool settled)
 
 static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 {
-	(void)link;
 	struct sender *s = self;
+	struct outgoing *o = pn_link_get_context(link);
 	struct stats *stats = &s->worker.stats;
 	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
 		if (!pn_delivery_updated(d))
-			continue;
+			continue; /* a second event of one that was handled */
+		pn_delivery_clear(d);
 		uint64_t state = pn_delivery_remote_state(d);
-		if (!count_outcome(&stats->n, state, pn_delivery_settled(d))) {
-			pn_delivery_clear(d);
+		if (!count_outcome(&stats->n, state, pn_delivery_settled(d)))
+			continue;
+		if (d == o->part) {
+			drop_part(s, o);
 			continue;
 		}
 		histogram_record(&stats->latency,
@@ -326,10 +363,12 @@ static bool flushed(void *self)
 {
 	struct sender *s = self;
 	int64_t now_ns = clock_monotonic_ns();
-	bool all = !s->worker.stats.unsettled;
-	for (struct outgoing *o = s->links; o; o = o->next) {
+	bool all = true;
+	struct outgoing *o;
+	STAILQ_FOREACH(o, &s->links, next)
+	{
 		end_stall(s, o, now_ns);
-		all = all && drained(o);
+		all = all && !outstanding(o);
 	}
 	return all;
 }
@@ -338,9 +377,10 @@ static enum exit_code verdict(const void *self)
 {
 	const struct sender *s = self;
 	const struct counters *n = &s->worker.stats.n;
-	if (n->rejected || n->released || n->modified)
+	if (!s->options->presettled && (n->rejected || n->released || n->modified))
 		return EXIT_REFUSED;
-	if (s->worker.stats.unsettled || (s->options->messages && left_to_send(s)))
+	if (s->worker.stats.unsettled || s->undelivered
+		|| (s->options->messages && left_to_send(s)))
 		return EXIT_SHORT;
 	return EXIT_DONE;
 }
@@ -384,6 +424,7 @@ int main(int argc, char **argv)
 	static struct sender sender;
 	options_parse(&options, PROGRAM_PSEND, argc, argv);
 	sender.options = &options;
+	STAILQ_INIT(&sender.links);
 	create_template(&sender, &options);
 	int code = reporter_run(&sender.worker, &options, &ROLE, &sender, argv);
 	message_template_destroy(&sender.template);

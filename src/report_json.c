@@ -283,6 +283,7 @@ static void put_period(json_t *object, const struct report_run *run, const struc
 	json_t *cpu = json_object();
 	put_seconds(cpu, "user_s", n->cpu_user_ns);
 	put_seconds(cpu, "system_s", n->cpu_system_ns);
+	put_seconds(cpu, "span_s", n->cpu_span_ns);
 	put_real(cpu, "percent", report_cpu_percent(p));
 	put(cpu, "switches_voluntary", n->switches_voluntary);
 	put(cpu, "switches_involuntary", n->switches_involuntary);
@@ -320,8 +321,9 @@ static void json_summary(FILE *out, const struct report_run *run, const struct r
 	put(object, "measured_messages", s->total.stats.n.messages);
 	put_real(object, "messages_per_s", report_summary_rate_per_s(s));
 	put_real(object, "bytes_per_s", report_summary_bytes_per_s(s));
-	put_seconds(object, "first_s", (uint64_t)s->first_ns);
-	put_seconds(object, "last_s", (uint64_t)s->last_ns);
+	bool any = s->last_ns > s->first_ns;
+	put_real(object, "first_s", any ? (double)s->first_ns / NS_PER_S : NAN);
+	put_real(object, "last_s", any ? (double)s->last_ns / NS_PER_S : NAN);
 	put_seconds(object, "wall_s", (uint64_t)(s->total.end_ns - s->total.start_ns));
 	put_period(object, run, &s->total, true);
 	emit(out, object);

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 enum side { SIDE_SENDER = 1, SIDE_RECEIVER = 2, SIDE_BOTH = 3 };
 
@@ -251,8 +250,8 @@ static void text_summary(FILE *out, const struct report_run *run, const struct r
 		"cpu: user %.2f s  system %.2f s  of %.3f s  switches %" PRIu64
 		" voluntary, %" PRIu64 " involuntary;  rss peak %.1f MB\n",
 		(double)n->cpu_user_ns / NS_PER_S, (double)n->cpu_system_ns / NS_PER_S,
-		seconds(s->total.end_ns - s->total.start_ns), n->switches_voluntary,
-		n->switches_involuntary, (double)s->total.memory.rss_peak_bytes / 1e6);
+		(double)n->cpu_span_ns / NS_PER_S, n->switches_voluntary, n->switches_involuntary,
+		(double)s->total.memory.rss_peak_bytes / 1e6);
 	text_time(out, run, &s->total);
 	if (s->exit_code)
 		fprintf(out, "ended: %s, %s, exit code %d\n", s->stop_reason,

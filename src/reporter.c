@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -28,7 +27,8 @@ struct reporter {
 	struct report_value values[OPTIONS_MAX];
 	char proton_version[32];
 	int timer_fd, signal_fd;
-	int signal; /* that ended the run, or 0 */
+	int signal;   /* that ended the run, or 0 */
+	bool leaving; /* a second signal has come */
 	bool finished;
 	int64_t began_ns, last_end_ns; /* monotonic; of measuring, and of the last period */
 	uint64_t periods;
@@ -96,7 +96,7 @@ static void describe_run(struct reporter *r, const struct options *o, char **arg
 static bool is_short(const struct reporter *r, int64_t length_ns)
 {
 	int64_t interval_ns = (int64_t)r->options->interval_ns;
-	return !interval_ns || length_ns < interval_ns - interval_ns / 100;
+	return length_ns < interval_ns - interval_ns / 100;
 }
 
 /* Makes the period that ends with NOTE out of it and what came before. False if nothing has
@@ -107,7 +107,8 @@ static bool add_period(struct reporter *r, const struct note *note)
 	int64_t end_ns = note->at_ns > r->last_end_ns ? note->at_ns : r->last_end_ns;
 	p->start_ns = r->last_end_ns - r->began_ns;
 	p->end_ns = end_ns - r->began_ns;
-	p->partial = note->partial && is_short(r, p->end_ns - p->start_ns);
+	bool by_count = r->options->report_every;
+	p->partial = by_count ? note->partial : is_short(r, p->end_ns - p->start_ns);
 	p->warmup = note->warmup;
 	stats_subtract(&p->stats, &note->stats, &r->last);
 	p->memory = memory_sample();
@@ -255,6 +256,8 @@ static void take_signal(struct reporter *r)
 		r->signal = (int)info.ssi_signo;
 		worker_ask_stop(r->worker, r->signal);
 	} else {
+		r->leaving = true;
+		timerfd_settime(r->timer_fd, 0, &(struct itimerspec){0}, NULL);
 		worker_ask_abandon(r->worker);
 	}
 }
@@ -272,8 +275,7 @@ static void loop(struct reporter *r)
 	struct pollfd fds[] = {{.fd = r->worker->note_fd, .events = POLLIN},
 		{.fd = r->signal_fd, .events = POLLIN}, {.fd = r->timer_fd, .events = POLLIN}};
 	while (!r->finished) {
-		bool leaving = atomic_load(&r->worker->abandon_asked);
-		int count = poll(fds, 3, leaving ? ABANDON_MS : -1);
+		int count = poll(fds, 3, r->leaving ? ABANDON_MS : -1);
 		if (count < 0 && errno != EINTR)
 			fatal(EXIT_INTERNAL, "poll");
 		if (count == 0) { /* the worker is stuck: what we have is all there is */
@@ -304,6 +306,16 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
+/* What a parent has closed would be given to the next file opened, and be written to. */
+static void open_standard_descriptors(void)
+{
+	int fd;
+	while ((fd = open("/dev/null", O_RDWR)) >= 0 && fd <= STDERR_FILENO)
+		;
+	if (fd >= 0)
+		close(fd);
+}
+
 /* The whole run. */
 int reporter_run(struct worker *worker, const struct options *options, const struct role *role,
 	void *self, char **argv)
@@ -314,6 +326,7 @@ int reporter_run(struct worker *worker, const struct options *options, const str
 	stats_reset(&r.last);
 	stats_reset(&r.summary.total.stats);
 	describe_run(&r, options, argv);
+	open_standard_descriptors();
 	open_sinks(&r.report, options);
 	r.signal_fd = open_signals();
 	r.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);

@@ -1,7 +1,6 @@
 #include "units.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -67,7 +67,8 @@ static void mark_moved(struct worker *w, int64_t now_ns)
 {
 	w->moved = false;
 	w->last_ns = w->quiet_since_ns = now_ns;
-	mark_stop(w, now_ns);
+	if (w->reason != STOP_DURATION)
+		mark_stop(w, now_ns);
 }
 
 static void note_period(struct worker *w, int64_t now_ns, bool partial)
@@ -83,7 +84,8 @@ static void note_ready(struct worker *w)
 	w->ready.at_ns = clock_realtime_ns();
 	begin_note(w, NOTE_READY)->ready = w->ready;
 	send_note(w);
-	w->quiet_since_ns = clock_monotonic_ns();
+	int64_t now_ns = clock_monotonic_ns();
+	w->quiet_since_ns = now_ns > w->start_at_ns ? now_ns : w->start_at_ns;
 }
 
 /* ---- the course of the run ---- */
@@ -159,11 +161,12 @@ void worker_stop(struct worker *w, enum stop_reason reason)
 	w->phase = PHASE_FLUSHING;
 	w->reason = reason;
 	w->flush_by_ns = now_ns + (int64_t)w->options->close_timeout_ns;
-	if (reason == STOP_DURATION)
+	/* a sender that is ended while it waits has waited until now */
+	if (w->begun && (reason == STOP_DURATION || w->options->engine.sender))
 		mark_stop(w, now_ns);
 }
 
-/* Does DUE_NS after SINCE_NS if it has come, else makes sure that a turn comes by then. */
+/* Whether AFTER have passed since SINCE; if not, a turn will come then. 0: never. */
 static bool due(struct worker *w, int64_t now_ns, int64_t since_ns, uint64_t after_ns)
 {
 	int64_t due_ns;
@@ -215,9 +218,9 @@ static enum time_cause turn(void *context, int64_t now_ns)
 		mark_moved(w, now_ns);
 	if (w->phase == PHASE_RUNNING)
 		check_time(w, now_ns); /* first: a report due at the very end is that of the end */
-	check_asked(w, now_ns);
 	if (w->phase == PHASE_RUNNING)
 		cause = w->role->turn(w->self, now_ns);
+	check_asked(w, now_ns);
 	if (w->phase == PHASE_FLUSHING) {
 		cause = w->options->engine.sender ? TIME_SETTLEMENT : TIME_IDLE;
 		if (w->role->flushed(w->self) || now_ns >= w->flush_by_ns || !w->links)
