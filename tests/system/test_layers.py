@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FUNCTION_LINES_MAX = 60
-FILE_LINES_MAX = 430
+FILE_LINES_MAX = 440
 
 # Module (the file's name without its end), layer.
 LAYERS = {
