@@ -59,7 +59,8 @@ static inline void message_stamp(const struct message_template *t, uint64_t sn, 
 struct stamp {
 	uint64_t sn;
 	int64_t ts;
-	uint64_t content_bytes; /* of the body; of its encoding where it is not one data section */
+	uint64_t content_bytes; /* of the body; of its encoding where it is not one data
+				   section; 0 if it begins beyond the prefix */
 	bool has_sn, has_ts;
 	bool redelivered; /* the header's delivery-count is above 0 */
 };

@@ -5,8 +5,9 @@
  * the functions of the last section, which are the reporter's; it learns what happens from notes.
  *
  * Measuring begins when the sender's link is attached, or the receiver's first message comes. The
- * clock stops at the last message received, sent or settled; with --duration, at its end. So the
- * last note's time may lie before that of the last period, in which nothing happened then.
+ * clock stops at the last message received, sent or settled; for a sender that is ended while it
+ * waits, then; with --duration, at its end. So the last note's time may lie before that of the last
+ * period, in which nothing happened then.
  */
 #ifndef WORKER_H
 #define WORKER_H
