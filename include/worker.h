@@ -92,8 +92,7 @@ struct worker {
 
 	/* with the reporter */
 	pthread_t thread;
-	atomic_int signal; /* that is to end the run, or 0 */
-	atomic_bool report_asked, abandon_asked;
+	atomic_bool report_asked, stop_asked, abandon_asked;
 	int note_fd;     /* readable when there is a note */
 	sem_t note_free; /* the reporter is done with the last note */
 	struct note note;
@@ -133,9 +132,9 @@ void worker_start(
 const struct note *worker_note(struct worker *w);
 void worker_note_done(struct worker *w);
 
-void worker_ask_report(struct worker *w);           /* a NOTE_PERIOD, unless the run is ending */
-void worker_ask_stop(struct worker *w, int signal); /* in order */
-void worker_ask_abandon(struct worker *w);          /* at once */
+void worker_ask_report(struct worker *w);  /* a NOTE_PERIOD, unless the run is ending */
+void worker_ask_stop(struct worker *w);    /* in order */
+void worker_ask_abandon(struct worker *w); /* at once */
 
 /* After NOTE_END: waits for the thread and frees what it had. */
 void worker_join(struct worker *w);

@@ -197,11 +197,13 @@ static void close_link(struct engine *e, pn_link_t *link)
 	}
 }
 
-static void close_links(struct engine *e, pn_connection_t *connection)
+/* All links of a connection, or those of one SESSION if it is not NULL. */
+static void close_links(struct engine *e, pn_connection_t *connection, pn_session_t *session)
 {
 	for (pn_link_t *l = pn_link_head(connection, 0), *next; l; l = next) {
 		next = pn_link_next(l, 0);
-		close_link(e, l);
+		if (!session || pn_link_session(l) == session)
+			close_link(e, l);
 	}
 }
 
@@ -212,7 +214,7 @@ void endpoints_close(struct engine *e)
 		pn_acceptor_close(e->acceptor);
 	e->acceptor = NULL;
 	for (size_t i = 0; i < e->connection_count; i++) {
-		close_links(e, e->connections[i].connection);
+		close_links(e, e->connections[i].connection, NULL);
 		pn_connection_close(e->connections[i].connection);
 	}
 }
@@ -311,10 +313,7 @@ static void session_closed(struct engine *e, pn_session_t *session)
 	pn_condition_t *condition = pn_session_remote_condition(session);
 	if (pn_condition_is_set(condition))
 		fail(e, pn_session_connection(session), "session of ", condition);
-	for (pn_link_t *l = pn_link_head(pn_session_connection(session), 0); l;
-		l = pn_link_next(l, 0))
-		if (pn_link_session(l) == session)
-			close_link(e, l);
+	close_links(e, pn_session_connection(session), session);
 	pn_session_close(session);
 	if (!e->options->listen && !e->closing)
 		e->callbacks->lost(e->context);
@@ -325,7 +324,7 @@ static void connection_closed(struct engine *e, pn_connection_t *connection)
 	pn_condition_t *condition = pn_connection_remote_condition(connection);
 	if (pn_condition_is_set(condition))
 		fail(e, connection, "", condition);
-	close_links(e, connection);
+	close_links(e, connection, NULL);
 	pn_connection_close(connection);
 }
 
@@ -340,7 +339,7 @@ static void transport_closed(struct engine *e, pn_transport_t *transport)
 	pn_condition_t *condition = pn_transport_condition(transport);
 	if (pn_condition_is_set(condition))
 		fail(e, connection, "", condition);
-	close_links(e, connection);
+	close_links(e, connection, NULL);
 	e->frames_in += pn_transport_get_frames_input(transport);
 	e->frames_out += pn_transport_get_frames_output(transport);
 	c = find(e, connection);

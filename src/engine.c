@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-static void quiesced(struct engine *e);
-
 /* A peer that is just being started may not listen yet: "precv & psend" must work. */
 #define RETRY_FOR_NS NS_PER_S
+
+static void quiesced(struct engine *e);
 
 /* Hands over deliveries of one link, beginning with EVENT. Returns the event behind them if it was
  * reached, and whether the program wants the reactor to have its turn first in *ENOUGH. */

@@ -115,9 +115,9 @@ static void detached(void *self, pn_link_t *link)
 	struct incoming *in = pn_link_get_context(link), *other;
 	STAILQ_REMOVE(&r->links, in, incoming, next);
 	want_another(r, in->credit.level);
-	STAILQ_FOREACH(other, &r->links, next)
-	if (other->granted && r->worker.phase == PHASE_RUNNING)
-		grant(r, other, credit_grant(&other->credit, r->wanted));
+	STAILQ_FOREACH (other, &r->links, next)
+		if (other->granted && r->worker.phase == PHASE_RUNNING)
+			grant(r, other, credit_grant(&other->credit, r->wanted));
 	sequence_free(&in->sequence);
 	stamp_reader_destroy(&in->stamp);
 	free(in->held);
@@ -357,8 +357,7 @@ static enum time_cause turn(void *self, int64_t now_ns)
 		return TIME_PACING;
 	struct incoming *in;
 	rotate(r);
-	STAILQ_FOREACH(in, &r->links, next)
-	{
+	STAILQ_FOREACH (in, &r->links, next) {
 		if (!in->granted)
 			start(r, in);
 		if (pacer_limits(&r->pacer) && take_due(r, in, now_ns + TURN_NS))
@@ -374,8 +373,8 @@ static bool flushed(void *self)
 {
 	struct receiver *r = self;
 	struct incoming *in;
-	STAILQ_FOREACH(in, &r->links, next)
-	settle_held(r, in);
+	STAILQ_FOREACH (in, &r->links, next)
+		settle_held(r, in);
 	return true;
 }
 

@@ -94,14 +94,17 @@ static uint64_t left_to_send(const struct sender *s)
 	return s->options->messages ? s->options->messages - sent : UINT64_MAX;
 }
 
+static pn_transport_t *transport_of(const struct outgoing *o)
+{
+	return pn_connection_transport(pn_session_connection(pn_link_session(o->link)));
+}
+
 /* Whether anything sent on a link is unsettled, or has not left the library for the kernel. What
  * was sent on a link that is gone will never be settled, and is not waited for. */
 static bool outstanding(const struct outgoing *o)
 {
-	pn_session_t *session = pn_link_session(o->link);
-	pn_transport_t *transport = pn_connection_transport(pn_session_connection(session));
-	return pn_link_unsettled(o->link) || pn_session_outgoing_bytes(session)
-		|| pn_transport_pending(transport) > 0;
+	return pn_link_unsettled(o->link) || pn_session_outgoing_bytes(pn_link_session(o->link))
+		|| pn_transport_pending(transport_of(o)) > 0;
 }
 
 /* The time of sending travels in the delivery's context, a pointer that is ours to use. */
@@ -227,17 +230,15 @@ static enum time_cause link_turn(struct sender *s, struct outgoing *o, int64_t n
 {
 	const struct options *options = s->options;
 	struct stats *stats = &s->worker.stats;
-	pn_session_t *session = pn_link_session(o->link);
-	pn_transport_t *transport = pn_connection_transport(pn_session_connection(session));
 	int credit = pn_link_credit(o->link);
 	uint64_t unsettled = (uint64_t)pn_link_unsettled(o->link);
 	uint64_t count = left_to_send(s);
 
 	if (credit > 0)
 		end_stall(s, o, now_ns);
-	if (pn_transport_pending(transport) > 0)
+	if (pn_transport_pending(transport_of(o)) > 0)
 		return TIME_SOCKET;
-	size_t room_bytes = queue_room(o, pn_session_outgoing_bytes(session));
+	size_t room_bytes = queue_room(o, pn_session_outgoing_bytes(pn_link_session(o->link)));
 	if (!room_bytes || (o->queued_bytes && credit <= 0))
 		return TIME_SESSION;
 	if (o->part) {
@@ -271,9 +272,9 @@ static bool finished(struct sender *s)
 	struct outgoing *o;
 	if (left_to_send(s) || s->parts)
 		return false;
-	STAILQ_FOREACH(o, &s->links, next)
-	if (outstanding(o))
-		return false;
+	STAILQ_FOREACH (o, &s->links, next)
+		if (outstanding(o))
+			return false;
 	return true;
 }
 
@@ -297,8 +298,7 @@ static enum time_cause turn(void *self, int64_t now_ns)
 	enum time_cause cause = TIME_IDLE;
 	struct outgoing *o;
 	rotate(s);
-	STAILQ_FOREACH(o, &s->links, next)
-	{
+	STAILQ_FOREACH (o, &s->links, next) {
 		enum time_cause c = link_turn(s, o, now_ns);
 		if (c < cause)
 			cause = c;
@@ -365,8 +365,7 @@ static bool flushed(void *self)
 	int64_t now_ns = clock_monotonic_ns();
 	bool all = true;
 	struct outgoing *o;
-	STAILQ_FOREACH(o, &s->links, next)
-	{
+	STAILQ_FOREACH (o, &s->links, next) {
 		end_stall(s, o, now_ns);
 		all = all && !outstanding(o);
 	}

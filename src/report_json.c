@@ -40,12 +40,13 @@ static void put_real(json_t *object, const char *name, double value)
 	json_object_set_new(object, name, isnan(value) ? json_null() : json_real(value));
 }
 
-/* 0 is a number that could not be had. */
-static void put_positive(json_t *object, const char *name, uint64_t value)
+/* A number that does not exist is null. */
+static void put_if(json_t *object, const char *name, bool exists, uint64_t value)
 {
-	put_null(object, name);
-	if (value)
+	if (exists)
 		put(object, name, value);
+	else
+		put_null(object, name);
 }
 
 static void put_seconds(json_t *object, const char *name, uint64_t ns)
@@ -192,16 +193,12 @@ static json_t *distribution(
 	histogram_summarize(h, &s);
 	json_t *object = json_object();
 	put(object, "count", s.count);
-	put_null(object, "min");
-	if (s.count)
-		put(object, "min", (uint64_t)s.min);
+	put_if(object, "min", s.count, (uint64_t)s.min);
 	put_real(object, "mean", s.count ? s.mean : NAN);
 	put_real(object, "stddev", s.count ? s.stddev : NAN);
 	for (size_t i = 0; i < run->percentile_count; i++)
 		put_percentile(object, run->percentiles[i], h, &s);
-	put_null(object, "max");
-	if (s.count)
-		put(object, "max", (uint64_t)s.max);
+	put_if(object, "max", s.count, (uint64_t)s.max);
 	put(object, "negative", h->negative);
 	if (h->negative)
 		json_object_set_new(object, "lowest", json_integer(h->lowest));
@@ -234,10 +231,7 @@ static json_t *messages(const struct report_run *run, const struct counters *n)
 	const uint64_t values[] = {
 		n->accepted, n->rejected, n->released, n->modified, n->no_outcome};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (run->presettled)
-			put_null(object, names[i]);
-		else
-			put(object, names[i], values[i]);
+		put_if(object, names[i], !run->presettled, values[i]);
 	return object;
 }
 
@@ -252,9 +246,7 @@ static json_t *credit(const struct report_run *run, const struct stats *s, bool 
 	} else {
 		put(object, "grants", s->n.grants);
 		put(object, "granted", s->n.granted);
-		put_null(object, "lowest");
-		if (s->credit_lowest != UINT32_MAX)
-			put(object, "lowest", s->credit_lowest);
+		put_if(object, "lowest", s->credit_lowest != UINT32_MAX, s->credit_lowest);
 	}
 	put(object, "frames_in", s->n.frames_in);
 	put(object, "frames_out", s->n.frames_out);
@@ -288,8 +280,8 @@ static void put_period(json_t *object, const struct report_run *run, const struc
 	put(cpu, "switches_voluntary", n->switches_voluntary);
 	put(cpu, "switches_involuntary", n->switches_involuntary);
 	json_object_set_new(object, "cpu", cpu);
-	put_positive(object, "rss_bytes", p->memory.rss_bytes);
-	put_positive(object, "rss_peak_bytes", p->memory.rss_peak_bytes);
+	put_if(object, "rss_bytes", p->memory.rss_bytes, p->memory.rss_bytes);
+	put_if(object, "rss_peak_bytes", p->memory.rss_peak_bytes, p->memory.rss_peak_bytes);
 }
 
 static void json_interval(FILE *out, const struct report_run *run, const struct report_period *p)
@@ -313,10 +305,8 @@ static void json_summary(FILE *out, const struct report_run *run, const struct r
 	json_object_set_new(object, "complete", json_boolean(s->complete));
 	json_object_set_new(object, "exit_code", json_integer(s->exit_code));
 	json_t *whole = messages(run, &s->whole);
-	if (run->sender && run->presettled)
-		put_null(whole, "unsettled");
-	else if (run->sender)
-		put(whole, "unsettled", s->unsettled);
+	if (run->sender)
+		put_if(whole, "unsettled", !run->presettled, s->unsettled);
 	json_object_set_new(object, "messages", whole);
 	put(object, "measured_messages", s->total.stats.n.messages);
 	put_real(object, "messages_per_s", report_summary_rate_per_s(s));

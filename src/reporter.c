@@ -254,7 +254,7 @@ static void take_signal(struct reporter *r)
 		return;
 	if (!r->signal) {
 		r->signal = (int)info.ssi_signo;
-		worker_ask_stop(r->worker, r->signal);
+		worker_ask_stop(r->worker);
 	} else {
 		r->leaving = true;
 		timerfd_settime(r->timer_fd, 0, &(struct itimerspec){0}, NULL);

@@ -169,8 +169,8 @@ void worker_stop(struct worker *w, enum stop_reason reason)
 /* Whether AFTER have passed since SINCE; if not, a turn will come then. 0: never. */
 static bool due(struct worker *w, int64_t now_ns, int64_t since_ns, uint64_t after_ns)
 {
-	int64_t due_ns;
-	if (!after_ns || __builtin_add_overflow(since_ns, (int64_t)after_ns, &due_ns))
+	int64_t due_ns = since_ns + (int64_t)after_ns; /* options are bounded: no overflow */
+	if (!after_ns)
 		return false;
 	if (now_ns >= due_ns)
 		return true;
@@ -201,7 +201,7 @@ static void check_asked(struct worker *w, int64_t now_ns)
 		w->flush_by_ns = now_ns;
 		engine_abandon(&w->engine);
 	}
-	if (atomic_load_explicit(&w->signal, memory_order_relaxed))
+	if (atomic_load_explicit(&w->stop_asked, memory_order_relaxed))
 		worker_stop(w, STOP_SIGNAL);
 	if (atomic_load_explicit(&w->report_asked, memory_order_relaxed)) {
 		atomic_store(&w->report_asked, false);
@@ -385,9 +385,9 @@ void worker_ask_report(struct worker *w)
 }
 
 /* The first signal. */
-void worker_ask_stop(struct worker *w, int signal)
+void worker_ask_stop(struct worker *w)
 {
-	atomic_store(&w->signal, signal);
+	atomic_store(&w->stop_asked, true);
 	engine_wake(&w->engine);
 }
 
