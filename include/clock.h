@@ -20,6 +20,10 @@ int64_t clock_monotonic_ns(void);             /* since an arbitrary point, never
 int64_t clock_realtime_ns(void);              /* since 1970-01-01 00:00 UTC */
 int64_t clock_stamp_ns(enum clock_kind kind); /* one of the two above */
 
+/* What the realtime clock showed at a time of the monotonic one, if it has not been set since. Both
+ * clocks are read together, and the error is at most half of the time which that took. */
+int64_t clock_realtime_at_ns(int64_t monotonic_ns);
+
 /* A clock for a run of messages handled one after the other: it is read for the first and then for
  * every CLOCK_RUN-th, so a time is at most as old as it takes to handle CLOCK_RUN messages. */
 #define CLOCK_RUN 16

@@ -69,6 +69,7 @@ struct options {
 	const char *ready_file;
 	uint64_t start_at_ns; /* realtime */
 	const char *cpu_list;
+	uint64_t parent_fd;
 
 	/* made from the above */
 	enum program program;
@@ -78,7 +79,7 @@ struct options {
 	double percentiles[OPTIONS_PERCENTILES_MAX];
 	size_t percentile_count;
 	cpu_set_t cpus; /* empty if the option was not given */
-	bool has_ttl, has_priority, has_events;
+	bool has_ttl, has_priority, has_events, has_parent_fd;
 	char default_id[64];
 	struct engine_options engine;
 };

@@ -58,6 +58,7 @@ struct report_period {
 struct report_summary {
 	struct report_period total; /* the sum of all intervals but those of the warm-up */
 	struct counters whole;      /* the sum of all intervals */
+	int64_t began_ns;           /* realtime, 0 of all other times; 0: measuring never began */
 	int64_t first_ns, last_ns;  /* of the total: first message, last received or settled; on the
 				       total's time scale, equal if there were not two */
 	uint64_t unsettled;         /* at the end */

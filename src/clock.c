@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#define PAIR_TRIES 5 /* of reading both clocks together */
+
 static int64_t read_ns(clockid_t id)
 {
 	struct timespec now;
@@ -27,6 +29,22 @@ int64_t clock_realtime_ns(void)
 int64_t clock_stamp_ns(enum clock_kind kind)
 {
 	return read_ns(kind == CLOCK_KIND_REALTIME ? CLOCK_REALTIME : CLOCK_MONOTONIC);
+}
+
+/* The difference of the clocks is of the try that was interrupted least. */
+int64_t clock_realtime_at_ns(int64_t monotonic_ns)
+{
+	int64_t least_ns = INT64_MAX, difference_ns = 0;
+	for (int i = 0; i < PAIR_TRIES; i++) {
+		int64_t before_ns = clock_monotonic_ns();
+		int64_t realtime_ns = clock_realtime_ns();
+		int64_t took_ns = clock_monotonic_ns() - before_ns;
+		if (took_ns < least_ns) {
+			least_ns = took_ns;
+			difference_ns = realtime_ns - (before_ns + took_ns / 2);
+		}
+	}
+	return monotonic_ns + difference_ns;
 }
 
 /* RFC 3339 with nanoseconds. */

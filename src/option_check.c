@@ -156,11 +156,18 @@ static void check_percentiles(struct options *o)
 	}
 }
 
+/* The flags of a descriptor that must be open. */
+static int check_descriptor(const char *option, uint64_t fd)
+{
+	int flags = fcntl((int)fd, F_GETFL);
+	if (flags < 0)
+		fatal(EXIT_USAGE, "%s: descriptor %" PRIu64, option, fd);
+	return flags;
+}
+
 static void check_events(const struct options *o)
 {
-	int flags = fcntl((int)o->events_fd, F_GETFL);
-	if (flags < 0)
-		fatal(EXIT_USAGE, "--events: descriptor %" PRIu64, o->events_fd);
+	int flags = check_descriptor("--events", o->events_fd);
 	if ((flags & O_ACCMODE) == O_RDONLY)
 		fatalx(EXIT_USAGE, "--events: descriptor %" PRIu64 " is not open for writing",
 			o->events_fd);
@@ -214,6 +221,13 @@ static void check_cpus(struct options *o)
 			o->cpu_list);
 }
 
+static void check_parent(struct options *o)
+{
+	o->has_parent_fd = is_given(o, "parent-fd");
+	if (o->has_parent_fd)
+		check_descriptor("--parent-fd", o->parent_fd);
+}
+
 /* Everything that more than one option decides. */
 void options_check(struct options *o)
 {
@@ -222,6 +236,7 @@ void options_check(struct options *o)
 	check_credit(o);
 	check_report(o);
 	check_cpus(o);
+	check_parent(o);
 	o->engine = (struct engine_options){
 		.sender = o->program == PROGRAM_PSEND,
 		.listen = o->listen,

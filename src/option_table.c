@@ -160,6 +160,10 @@ const struct option_row option_table[] = {
 		.shown = "at once", .help = "no traffic before this time, in ns since the epoch"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "cpu", cpu_list), .argument = "LIST",
 		.help = "run on these processors only, e.g. 0 or 0,2-3"},
+	{ROW(BOTH, NUMBER, KEY_LONG_ONLY, "parent-fd", parent_fd), .argument = "FD",
+		.max = INT32_MAX,
+		.help = "end the run when the other side of this open descriptor is closed, as a "
+			"driver that dies does"},
 };
 
 const size_t option_table_rows = sizeof option_table / sizeof *option_table;

@@ -311,6 +311,7 @@ static void json_summary(FILE *out, const struct report_run *run, const struct r
 	put(object, "measured_messages", s->total.stats.n.messages);
 	put_real(object, "messages_per_s", report_summary_rate_per_s(s));
 	put_real(object, "bytes_per_s", report_summary_bytes_per_s(s));
+	put_if(object, "began_time_ns", s->began_ns, (uint64_t)s->began_ns);
 	bool any = s->last_ns > s->first_ns;
 	put_real(object, "first_s", any ? (double)s->first_ns / NS_PER_S : NAN);
 	put_real(object, "last_s", any ? (double)s->last_ns / NS_PER_S : NAN);

@@ -2,16 +2,19 @@
 #include "reporter.h"
 
 #include "clock.h"
+#include "parent.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <poll.h>
 #include <proton/version.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -27,8 +30,9 @@ struct reporter {
 	struct report_value values[OPTIONS_MAX];
 	char proton_version[32];
 	int timer_fd, signal_fd;
-	int signal;   /* that ended the run, or 0 */
-	bool leaving; /* a second signal has come */
+	int orphan_fd; /* readable when the parent is gone; -1: none is watched */
+	int signal;    /* that ended the run, or 0 */
+	bool leaving;  /* a second signal has come */
 	bool finished;
 	int64_t began_ns, last_end_ns; /* monotonic; of measuring, and of the last period */
 	uint64_t periods;
@@ -231,6 +235,7 @@ static void take_note(struct reporter *r)
 	case NOTE_READY: ready(r, &note->ready); break;
 	case NOTE_BEGAN:
 		r->began_ns = r->last_end_ns = note->at_ns;
+		r->summary.began_ns = clock_realtime_at_ns(note->at_ns);
 		start_timer(r);
 		break;
 	case NOTE_PERIOD:
@@ -262,6 +267,17 @@ static void take_signal(struct reporter *r)
 	}
 }
 
+/* Like a first SIGHUP. Never like a second one: a driver that ends us may die before we have. */
+static void take_orphaning(struct reporter *r)
+{
+	eventfd_t count;
+	eventfd_read(r->orphan_fd, &count);
+	if (r->signal)
+		return;
+	r->signal = SIGHUP;
+	worker_ask_stop(r->worker);
+}
+
 static void take_tick(struct reporter *r)
 {
 	uint64_t ticks;
@@ -273,9 +289,10 @@ static void take_tick(struct reporter *r)
 static void loop(struct reporter *r)
 {
 	struct pollfd fds[] = {{.fd = r->worker->note_fd, .events = POLLIN},
-		{.fd = r->signal_fd, .events = POLLIN}, {.fd = r->timer_fd, .events = POLLIN}};
+		{.fd = r->signal_fd, .events = POLLIN}, {.fd = r->timer_fd, .events = POLLIN},
+		{.fd = r->orphan_fd, .events = POLLIN}};
 	while (!r->finished) {
-		int count = poll(fds, 3, r->leaving ? ABANDON_MS : -1);
+		int count = poll(fds, 4, r->leaving ? ABANDON_MS : -1);
 		if (count < 0 && errno != EINTR)
 			fatal(EXIT_INTERNAL, "poll");
 		if (count == 0) { /* the worker is stuck: what we have is all there is */
@@ -291,16 +308,32 @@ static void loop(struct reporter *r)
 			take_signal(r);
 		if (fds[2].revents)
 			take_tick(r);
+		if (fds[3].revents)
+			take_orphaning(r);
 	}
 }
 
-/* Signals are read from a descriptor: no handler, and no thread is interrupted. */
+/* ---- the run ---- */
+
+/* Time for an end in order, which is to flush and to close, and a second for all the rest. */
+static unsigned grace_s(const struct options *o)
+{
+	uint64_t s = (2 * o->close_timeout_ns + NS_PER_S - 1) / NS_PER_S + 1;
+	return s < INT_MAX ? (unsigned)s : INT_MAX;
+}
+
+/* Signals are read from a descriptor: no handler, and no thread is interrupted. SIGHUP that was
+ * ignored from the start, as nohup does, stays so. */
 static int open_signals(void)
 {
 	sigset_t set;
+	struct sigaction hangup;
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
+	sigaction(SIGHUP, NULL, &hangup);
+	if (hangup.sa_handler != SIG_IGN)
+		sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC);
@@ -321,12 +354,14 @@ int reporter_run(struct worker *worker, const struct options *options, const str
 	void *self, char **argv)
 {
 	static struct reporter r;
-	r = (struct reporter){.options = options, .worker = worker};
+	r = (struct reporter){.options = options, .worker = worker, .orphan_fd = -1};
 	r.report.run = &r.run;
 	stats_reset(&r.last);
 	stats_reset(&r.summary.total.stats);
 	describe_run(&r, options, argv);
 	open_standard_descriptors();
+	if (options->has_parent_fd)
+		r.orphan_fd = parent_watch((int)options->parent_fd, grace_s(options));
 	open_sinks(&r.report, options);
 	r.signal_fd = open_signals();
 	r.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);

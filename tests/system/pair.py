@@ -163,7 +163,9 @@ def start(
     name: str,
     *arguments: str,
     events: bool = True,
+    stdin: int = subprocess.DEVNULL,
     stdout: IO[bytes] | None = None,
+    pass_fds: Sequence[int] = (),
     env: dict[str, str] | None = None,
     wrapper: Sequence[str] = (),
 ) -> Child:
@@ -177,10 +179,10 @@ def start(
     started_s = time.monotonic()
     process = subprocess.Popen(
         argv,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=out,
         stderr=err,
-        pass_fds=(write_fd,) if events else (),
+        pass_fds=(*pass_fds, write_fd) if events else pass_fds,
         env={**os.environ, "LC_ALL": "C", **(env or {})},
     )
     os.close(write_fd)
@@ -286,6 +288,17 @@ def run_pair(
     receiver, url = listen("precv", *precv)
     sender = start("psend", url, *psend)
     return finish(sender, timeout_s), finish(receiver, timeout_s)
+
+
+def start_endless(
+    psend: Iterable[str] = (), precv: Iterable[str] = (), **options: Any
+) -> dict[str, Child]:
+    """A pair that is at full speed and ends only if it is told to."""
+    receiver, url = listen("precv", "--interval", "50ms", *precv, **options)
+    sender = start("psend", url, "-m", "0", "--interval", "50ms", *psend, **options)
+    for child in (sender, receiver):
+        wait_for(child, "interval", 2)
+    return {"psend": sender, "precv": receiver}
 
 
 def words(text: str) -> list[str]:

@@ -12,7 +12,6 @@ import pair
 import pytest
 
 LOCAL, CONNECTION, SECURITY, SHORT, VERIFY, REFUSED, USAGE = 1, 2, 3, 4, 5, 6, 64
-FOREVER = ["-m", "0"]
 
 
 def test_done() -> None:
@@ -196,19 +195,10 @@ def test_port_in_use(program: str) -> None:
     assert where in result.stderr
 
 
-def start_endless(sender: list[str], receiver: list[str]) -> dict[str, pair.Child]:
-    """A pair that is at full speed and ends only if it is told to."""
-    precv, url = pair.listen("precv", "--interval", "50ms", *receiver)
-    psend = pair.start("psend", url, *FOREVER, "--interval", "50ms", *sender)
-    for child in (psend, precv):
-        pair.wait_for(child, "interval", 2)
-    return {"psend": psend, "precv": precv}
-
-
 @pytest.mark.parametrize("killed,left", [("psend", "precv"), ("precv", "psend")])
 def test_peer_is_killed(killed: str, left: str) -> None:
     """Code 2, and the summary has all until then."""
-    children = start_endless([], [])
+    children = pair.start_endless()
     pair.send_signal(children[killed], signal.SIGKILL)
     result = pair.finish(children[left], 5)
     assert_failed(result, pair.DEADLINE_S)
@@ -221,7 +211,7 @@ def test_peer_is_killed(killed: str, left: str) -> None:
 
 def test_killed_sender_of_a_receiver_that_goes_on() -> None:
     """--forever: it is said, but the run is not spoilt by it."""
-    children = start_endless([], ["--forever"])
+    children = pair.start_endless(precv=["--forever"])
     pair.send_signal(children["psend"], signal.SIGKILL)
     pair.wait_for(children["precv"], "error")
     pair.send_signal(children["precv"], signal.SIGTERM)
@@ -363,6 +353,9 @@ def test_presettled_cannot_be_refused(outcome: str) -> None:
 
 # ---- 64 and 128+n ----
 
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+NOT_IGNORED = ["env", "--default-signal=HUP"]  # whoever runs the tests may use nohup
+
 
 def test_usage() -> None:
     """More of this in test_options.py."""
@@ -370,10 +363,10 @@ def test_usage() -> None:
 
 
 @pytest.mark.parametrize("program", pair.PROGRAMS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_signal(program: str, number: signal.Signals) -> None:
     """Ends the run in order, with everything flushed and reported."""
-    children = start_endless([], [])
+    children = pair.start_endless(wrapper=NOT_IGNORED)
     pair.send_signal(children[program], number)
     psend, precv = pair.finish(children["psend"], 5), pair.finish(children["precv"], 5)
     result = psend if program == "psend" else precv
@@ -392,14 +385,25 @@ def test_signal(program: str, number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("program", pair.PROGRAMS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_signal_when_nothing_happens(program: str, number: signal.Signals) -> None:
     """While it waits for a peer."""
-    child, _ = pair.listen(program)
+    child, _ = pair.listen(program, wrapper=NOT_IGNORED)
     pair.send_signal(child, number)
     result = pair.finish(child, 2)
     assert result.code == 128 + number
     assert result.summary["interrupted"] and result.summary["messages_per_s"] is None
+
+
+@pytest.mark.parametrize("program", pair.PROGRAMS)
+def test_hangup_under_nohup(program: str) -> None:
+    """SIGHUP that is ignored from the start stays ignored."""
+    child, _ = pair.listen(program, wrapper=["env", "--ignore-signal=HUP"])
+    pair.send_signal(child, signal.SIGHUP)
+    with pytest.raises(AssertionError):
+        pair.finish(child, 0.3)
+    pair.send_signal(child, signal.SIGINT)
+    assert pair.finish(child, 2).code == 128 + signal.SIGINT
 
 
 UNAUTHORIZED = amqp.refusal("amqp:unauthorized-access", "who are you")
@@ -434,7 +438,7 @@ def test_signal_when_the_peer_never_answers(program: str, stranger: Stranger) ->
 @pytest.mark.parametrize("stopped,program", [("precv", "psend"), ("psend", "precv")])
 def test_second_signal(program: str, stopped: str) -> None:
     """The peer is stopped: flushing and closing cannot finish, and a second signal ends that."""
-    children = start_endless([], [])
+    children = pair.start_endless()
     pair.send_signal(children[stopped], signal.SIGSTOP)
     pair.wait_for_more(children[program], "interval")  # what was on its way has arrived
     pair.send_signal(children[program], signal.SIGINT)
@@ -451,7 +455,7 @@ def test_second_signal(program: str, stopped: str) -> None:
 @pytest.mark.parametrize("stopped,program", [("precv", "psend"), ("psend", "precv")])
 def test_close_timeout(program: str, stopped: str) -> None:
     """The same peer, and a single signal: patience has an end."""
-    children = start_endless(["--close-timeout", "300ms"], ["--close-timeout", "300ms"])
+    children = pair.start_endless(["--close-timeout", "300ms"], ["--close-timeout", "300ms"])
     pair.send_signal(children[stopped], signal.SIGSTOP)
     pair.wait_for_more(children[program], "interval")  # what was on its way has arrived
     pair.send_signal(children[program], signal.SIGINT)

@@ -18,7 +18,7 @@ LAYERS = {
     **dict.fromkeys(["pacer", "credit", "sequence"], 1),
     **dict.fromkeys(["stats", "report", "report_json", "report_table", "report_hdr"], 2),
     **dict.fromkeys(["poller", "endpoints", "engine", "message"], 3),
-    **dict.fromkeys(["option_table", "option_check", "options", "worker", "reporter"], 4),
+    **dict.fromkeys(["option_table", "option_check", "options", "worker", "reporter", "parent"], 4),
     **dict.fromkeys(["psend", "precv"], 5),
 }
 
@@ -39,15 +39,16 @@ SAME_LAYER = {
     ("worker", "options"),
     ("reporter", "options"),
     ("reporter", "worker"),
+    ("reporter", "parent"),
 }
 
 # System headers that only these files may include.
 RESERVED = {
     "argp.h": {"options.c"},
-    "pthread.h": {"worker.c", "worker.h"},
+    "pthread.h": {"worker.c", "worker.h", "parent.c"},
     "semaphore.h": {"worker.h"},
     "jansson.h": {"report_json.c", "reporter.c"},  # reporter: its version
-    "poll.h": {"poller.h", "poller.c", "reporter.c"},
+    "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c"},
 }
 PROTON_LAYER = 3
 # Outside that layer and the programs: the library's version, for reports.

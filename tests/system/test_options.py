@@ -61,6 +61,10 @@ FOR_BOTH = [
     ("--events", "URL --events 999"),
     ("--events", "URL --events x"),
     ("--events", "URL --events 2147483648"),
+    ("--parent-fd", "URL --parent-fd 999"),
+    ("--parent-fd", "URL --parent-fd x"),
+    ("--parent-fd", "URL --parent-fd -1"),
+    ("--parent-fd", "URL --parent-fd 2147483648"),
     ("--percentiles", "URL --percentiles 101"),
     ("--percentiles", "URL --percentiles 0"),
     ("--percentiles", "URL --percentiles 50,,99"),
@@ -408,6 +412,7 @@ def test_values_are_reported() -> None:
         ("precv", "receive_rate_per_s"),
         ("precv", "duration_ns"),
         ("precv", "output"),
+        ("psend", "parent_fd"),
     ],
 )
 def test_absent_option_is_null(program: str, name: str) -> None:

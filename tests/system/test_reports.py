@@ -211,7 +211,8 @@ def test_contract_of_the_summary(program: str) -> None:
     own = {"psend": {"settlement_ns", "call_ns"}, "precv": {"latency_ns"}}[program]
     names = (
         "stop_reason interrupted complete exit_code messages messages_per_s bytes_per_s wall_s"
-        " first_s last_s start_s end_s content_bytes credit limited_by cpu rss_bytes rss_peak_bytes"
+        " began_time_ns first_s last_s start_s end_s content_bytes credit limited_by cpu rss_bytes"
+        " rss_peak_bytes"
     )
     assert own | set(names.split()) <= set(summary)
     distribution = summary[DISTRIBUTION[program]]
@@ -283,6 +284,29 @@ def test_rates(program: str) -> None:
     assert 0 <= summary["first_s"] < summary["last_s"] <= summary["wall_s"] + 1e-3
     for period in [summary, *run_one(program, "--report-every", "1000").intervals]:
         pair.assert_time_is_whole(period)
+
+
+def first_ns(result: pair.Result) -> int:
+    """When the first message was sent or received, on the calendar's clock."""
+    return result.summary["began_time_ns"] + round(result.summary["first_s"] * 1e9)
+
+
+def test_reports_of_both_on_one_time_line() -> None:
+    """What lies between the first messages of both is the latency of that message."""
+    psend, precv = pair.run_pair(["-m", "2", "--max-unsettled", "1"])
+    latency = precv.summary["latency_ns"]
+    passed_ns = first_ns(precv) - first_ns(psend)
+    slack_ns = 20_000_000  # somebody else may have the processor while a clock is read
+    assert latency["min"] - slack_ns < passed_ns < latency["max"] + slack_ns
+    for result in (psend, precv):
+        started_ns, now_ns = result.only("start")["time_ns"], time.time_ns()
+        assert started_ns < result.summary["began_time_ns"] < now_ns
+
+
+def test_run_that_never_began() -> None:
+    """It has no place on the time line."""
+    result = pair.run("psend", "--listen", pair.ANY_PORT, "--timeout", "1ms")
+    assert result.summary["began_time_ns"] is None
 
 
 def test_accounting_with_outcomes() -> None:

@@ -81,7 +81,8 @@ static struct report_period *make_empty_period(struct report_period *p)
 /* A run of that one period; the rate is of half a second. */
 static struct report_summary *make_summary(struct report_summary *s)
 {
-	*s = (struct report_summary){.first_ns = NS_PER_S,
+	*s = (struct report_summary){.began_ns = INT64_C(1796070000123456789),
+		.first_ns = NS_PER_S,
 		.last_ns = NS_PER_S + NS_PER_S / 8,
 		.unsettled = 1,
 		.stop_reason = "messages",
@@ -403,6 +404,7 @@ static void test_summary(void **state)
 	assert_integer(o, "measured_messages", 10);
 	assert_number(o, "messages_per_s", 80);
 	assert_number(o, "bytes_per_s", 8000);
+	assert_integer(o, "began_time_ns", INT64_C(1796070000123456789));
 	assert_number(o, "first_s", 1);
 	assert_number(o, "last_s", 1.125);
 	assert_number(o, "wall_s", 0.25);
@@ -455,6 +457,8 @@ static void test_summary_of_a_run_without_traffic(void **state)
 	assert_boolean(o, "interrupted", true);
 	assert_boolean(o, "complete", false);
 	assert_integer(o, "exit_code", 130);
+	assert_null_at(o, "began_time_ns");
+	assert_null_at(o, "first_s");
 	assert_null_at(o, "messages_per_s");
 	assert_null_at(o, "bytes_per_s");
 	assert_int_equal(json_array_size(at(o, "latency_ns/buckets")), 0);
