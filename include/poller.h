@@ -44,6 +44,9 @@ void poller_handle(struct poller *p, pn_event_t *event, pn_event_type_t type);
 /* Writes what there is to write. May put events into the reactor's queue, as may those below. */
 void poller_write(struct poller *p);
 
+/* The same, in the middle of a turn: also what the library would ask to write only at its end. */
+void poller_flush(struct poller *p);
+
 /* Reads and writes what the descriptors are ready for; never waits. */
 void poller_look(struct poller *p);
 

@@ -96,9 +96,8 @@ const struct option_row option_table[] = {
 		.shown = "up to --credit", .min = 1, .max = CREDIT_MAX, .help = "grant N then"},
 	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "drain-batch", drain_batch), .argument = "N",
 		.initial = "0",
-		.help = "take N messages in one callback of the reactor; 1: one event, one "
-			"message; "
-			"0: all there are"},
+		.help = "take N messages, then write what answers them before taking more; 1: one "
+			"event, one message; 0: take all there are"},
 
 	HEADING(BOTH, "Message:"),
 	{ROW(PSEND, BYTES, KEY_LONG_ONLY, "content-size", content_size_bytes), .argument = "N",

@@ -55,6 +55,14 @@ void poller_write(struct poller *p)
 			pn_selectable_writable(p->selectables[i]);
 }
 
+/* The library asks for writing in an event of its own, which is behind those not yet handled. */
+void poller_flush(struct poller *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (!pn_selectable_is_terminal(p->selectables[i]))
+			pn_selectable_writable(p->selectables[i]);
+}
+
 /* Fills fds. Returns whether any of them waits to write. */
 static bool prepare(struct poller *p)
 {

@@ -48,7 +48,8 @@ struct receiver {
 	uint64_t limit;   /* messages in all */
 	uint64_t wanted;  /* messages for which no credit has been granted yet */
 	struct pacer pacer;
-	bool waiting; /* a message is there and not due yet */
+	bool waiting;  /* a message is there and not due yet */
+	bool answered; /* credit or a disposition is to be written */
 	STAILQ_HEAD(, incoming) links;
 	char buffer[BUFFER_BYTES];
 };
@@ -62,6 +63,7 @@ static void grant(struct receiver *r, struct incoming *in, uint32_t credit)
 	if (r->limit != UINT64_MAX)
 		r->wanted -= credit;
 	pn_link_flow(in->link, (int)credit);
+	r->answered = true;
 	r->worker.stats.n.grants++;
 	r->worker.stats.n.granted += credit;
 }
@@ -135,6 +137,7 @@ static void settle_held(struct receiver *r, struct incoming *in)
 	}
 	in->held_count = 0;
 	in->settle_by_ns = 0;
+	r->answered = true;
 }
 
 /* Settles those that have been held for long enough. */
@@ -158,6 +161,7 @@ static inline void settle(struct receiver *r, struct incoming *in, pn_delivery_t
 	} else if (r->options->ack_frequency == 1) {
 		pn_delivery_update(d, r->outcome);
 		pn_delivery_settle(d);
+		r->answered = true;
 	} else {
 		pn_link_advance(in->link);
 		in->held[in->held_count++] = d;
@@ -293,9 +297,11 @@ static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 	if (pacer_limits(&r->pacer))
 		return; /* turn() takes them, when they are due */
 	begin(r);
+	r->answered = false;
 	struct clock_run clock = {.kind = r->options->clock};
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch))
 		receive(r, in, d, &clock);
+	batch->answered = r->answered;
 }
 
 /* ---- slow consumers ---- */

@@ -93,6 +93,23 @@ def test_drain_batch(batch: str) -> None:
     assert precv.messages["received"] == 777
 
 
+def flow_frames(batch: str, messages: int) -> int:
+    """That precv sends when it grants one credit for each message."""
+    credit = ["--credit", "200", "--credit-low", "199", "--credit-add", "1"]
+    options = [*credit, "--drain-batch", batch]
+    psend, precv = pair.run_pair(["-m", str(messages), "--presettled"], options)
+    pair.assert_delivered(psend, precv, messages)
+    assert precv.summary["credit"]["grants"] == messages + 1
+    return int(precv.summary["credit"]["frames_out"])
+
+
+def test_drain_batch_writes_each_answer() -> None:
+    """One event, one message: each grant is a FLOW frame; else those of a turn share one."""
+    messages = 20000
+    assert flow_frames("1", messages) > 0.95 * messages
+    assert flow_frames("0", messages) < 0.5 * messages
+
+
 # ---- clocks ----
 
 
