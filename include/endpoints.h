@@ -9,6 +9,9 @@
 void endpoints_listen(struct engine *e);
 void endpoints_connect(struct engine *e);
 
+/* Closes links that the peer has left and the program is done with. */
+void endpoints_finish(struct engine *e);
+
 /* Closes all links and connections, and stops listening. */
 void endpoints_close(struct engine *e);
 

@@ -47,6 +47,9 @@ struct engine_callbacks {
 	void (*detached)(void *context, pn_link_t *link);
 	/* deliveries of one link: see engine_batch */
 	void (*deliveries)(void *context, pn_link_t *link, struct engine_batch *batch);
+	/* The peer has left LINK: whether there is still something to be taken from it; asked again
+	 * each turn, until there is not */
+	bool (*holds)(void *context, pn_link_t *link);
 	/* Everything that has arrived is handled; called until it makes no more work, then the
 	 * engine waits, and books the wait under the cause returned. */
 	enum time_cause (*turn)(void *context, int64_t now_ns);
@@ -74,6 +77,8 @@ struct engine {
 	bool looked;             /* what is there to read was read last turn */
 	struct engine_connection *connections;
 	size_t connection_count, connection_capacity, connection_limit;
+	pn_link_t **lingering; /* that the peer has left, and the program not yet */
+	size_t lingering_count;
 	uint64_t frames_in, frames_out; /* of connections that are gone */
 	struct failure attempt;         /* why the last attempt to connect failed */
 	int64_t started_ns, retry_at_ns, close_by_ns;

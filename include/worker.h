@@ -39,6 +39,9 @@ struct role {
 	void (*attached)(void *self, pn_link_t *link);
 	void (*detached)(void *self, pn_link_t *link);
 	void (*deliveries)(void *self, pn_link_t *link, struct engine_batch *batch);
+	/* Whether messages that have come by LINK, which the peer has left, wait to be taken; NULL:
+	 * never */
+	bool (*holds)(void *self, pn_link_t *link);
 	/* Send or take what may be, and say what the next wait would be for. */
 	enum time_cause (*turn)(void *self, int64_t now_ns);
 	/* The run is to end: let go what is held back. True when nothing is outstanding. */

@@ -185,6 +185,29 @@ void endpoints_connect(struct engine *e)
 	pn_link_open(link);
 }
 
+/* Whether LINK, which the peer has left, stays for the sake of what has come by it. */
+static bool lingers(struct engine *e, pn_link_t *link)
+{
+	if (e->closing || !pn_link_get_context(link) || !e->callbacks->holds(e->context, link))
+		return false;
+	for (size_t i = 0; i < e->lingering_count; i++)
+		if (e->lingering[i] == link)
+			return true;
+	size_t size = (e->lingering_count + 1) * sizeof *e->lingering;
+	e->lingering = realloc(e->lingering, size);
+	if (!e->lingering)
+		fatal(EXIT_INTERNAL, "links");
+	e->lingering[e->lingering_count++] = link;
+	return true;
+}
+
+/* The only connection of a program that has made it is of no use any more. */
+static void lose(struct engine *e)
+{
+	if (!e->options->listen && !e->closing && !e->lingering_count)
+		e->callbacks->lost(e->context);
+}
+
 static void close_link(struct engine *e, pn_link_t *link)
 {
 	bool attached = pn_link_get_context(link);
@@ -202,8 +225,37 @@ static void close_links(struct engine *e, pn_connection_t *connection, pn_sessio
 {
 	for (pn_link_t *l = pn_link_head(connection, 0), *next; l; l = next) {
 		next = pn_link_next(l, 0);
-		if (!session || pn_link_session(l) == session)
+		if ((!session || pn_link_session(l) == session) && !lingers(e, l))
 			close_link(e, l);
+	}
+}
+
+/* A connection that is gone frees its links, so it stays until none of them lingers. */
+static void release(struct engine *e, pn_connection_t *connection)
+{
+	for (size_t i = 0; i < e->lingering_count; i++)
+		if (pn_session_connection(pn_link_session(e->lingering[i])) == connection)
+			return;
+	pn_connection_release(connection);
+}
+
+/* Nothing is left to be taken from them, or nothing will be. */
+void endpoints_finish(struct engine *e)
+{
+	for (size_t i = 0; i < e->lingering_count;) {
+		pn_link_t *link = e->lingering[i];
+		if (!e->closing && e->callbacks->holds(e->context, link)) {
+			i++;
+			continue;
+		}
+		e->lingering[i] = e->lingering[--e->lingering_count];
+		pn_connection_t *connection = pn_session_connection(pn_link_session(link));
+		bool unbound = !pn_connection_transport(connection);
+		close_link(e, link);
+		pn_link_free(link);
+		if (unbound)
+			release(e, connection);
+		lose(e);
 	}
 }
 
@@ -213,6 +265,7 @@ void endpoints_close(struct engine *e)
 	if (e->acceptor)
 		pn_acceptor_close(e->acceptor);
 	e->acceptor = NULL;
+	endpoints_finish(e);
 	for (size_t i = 0; i < e->connection_count; i++) {
 		close_links(e, e->connections[i].connection, NULL);
 		pn_connection_close(e->connections[i].connection);
@@ -302,10 +355,11 @@ static void link_closed(struct engine *e, pn_link_t *link)
 	bool unexpected = !pn_link_get_context(link) && !e->options->listen;
 	if (pn_condition_is_set(condition) || unexpected)
 		fail(e, pn_session_connection(pn_link_session(link)), "link of ", condition);
+	if (lingers(e, link))
+		return;
 	close_link(e, link);
 	pn_link_free(link);
-	if (!e->options->listen && !e->closing)
-		e->callbacks->lost(e->context);
+	lose(e);
 }
 
 static void session_closed(struct engine *e, pn_session_t *session)
@@ -315,8 +369,7 @@ static void session_closed(struct engine *e, pn_session_t *session)
 		fail(e, pn_session_connection(session), "session of ", condition);
 	close_links(e, pn_session_connection(session), session);
 	pn_session_close(session);
-	if (!e->options->listen && !e->closing)
-		e->callbacks->lost(e->context);
+	lose(e);
 }
 
 static void connection_closed(struct engine *e, pn_connection_t *connection)
@@ -345,9 +398,8 @@ static void transport_closed(struct engine *e, pn_transport_t *transport)
 	c = find(e, connection);
 	if (c)
 		drop(e, c);
-	bool retrying = e->retry_at_ns && !e->closing;
-	if (!e->options->listen && !e->closing && !retrying)
-		e->callbacks->lost(e->context);
+	if (!e->retry_at_ns)
+		lose(e);
 }
 
 /* By kind of event. */
@@ -368,7 +420,7 @@ void endpoints_handle(struct engine *e, pn_event_t *event, pn_event_type_t type)
 			pn_transport_condition(pn_event_transport(event)));
 		break;
 	case PN_TRANSPORT_CLOSED: transport_closed(e, pn_event_transport(event)); break;
-	case PN_CONNECTION_UNBOUND: pn_connection_release(pn_event_connection(event)); break;
+	case PN_CONNECTION_UNBOUND: release(e, pn_event_connection(event)); break;
 	default: break;
 	}
 }

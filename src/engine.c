@@ -140,6 +140,8 @@ static void turn(struct engine *e)
 	e->poller.deadline_ns = INT64_MAX;
 	enum time_cause cause = e->callbacks->turn(e->context, now_ns);
 	e->poller.cause = cause == TIME_BUSY ? TIME_IDLE : cause; /* no wait is work */
+	if (e->lingering_count)
+		endpoints_finish(e);
 	check_timers(e, now_ns);
 	if (e->closing && !e->connection_count)
 		finish(e);
@@ -212,6 +214,7 @@ void engine_destroy(struct engine *e)
 	pn_reactor_free(e->reactor);
 	poller_destroy(&e->poller);
 	free(e->connections);
+	free(e->lingering);
 }
 
 /* From the first event to the last. */

@@ -345,6 +345,14 @@ static bool take_due(struct receiver *r, struct incoming *in, int64_t turn_ends_
 	return r->waiting = false;
 }
 
+/* Messages that are not due yet must not go with their sender. */
+static bool holds(void *self, pn_link_t *link)
+{
+	struct receiver *r = self;
+	pn_delivery_t *d = pn_link_current(link);
+	return pacer_limits(&r->pacer) && d && !pn_delivery_partial(d);
+}
+
 /* What is due goes to each link's queue in turn. */
 static void rotate(struct receiver *r)
 {
@@ -401,6 +409,7 @@ static const struct role ROLE = {
 	.attached = attached,
 	.detached = detached,
 	.deliveries = deliveries,
+	.holds = holds,
 	.turn = turn,
 	.flushed = flushed,
 	.verdict = verdict,

@@ -274,6 +274,12 @@ static void deliveries(void *context, pn_link_t *link, struct engine_batch *batc
 		w->role->deliveries(w->self, link, batch);
 }
 
+static bool holds(void *context, pn_link_t *link)
+{
+	struct worker *w = context;
+	return w->phase == PHASE_RUNNING && w->role->holds && w->role->holds(w->self, link);
+}
+
 static void failed(void *context, const struct failure *failure)
 {
 	struct worker *w = context;
@@ -294,6 +300,7 @@ static const struct engine_callbacks CALLBACKS = {
 	.attached = attached,
 	.detached = detached,
 	.deliveries = deliveries,
+	.holds = holds,
 	.turn = turn,
 	.failed = failed,
 	.lost = lost,

@@ -1,5 +1,7 @@
 """Acknowledging, credit, clocks, slow consumers, queue depth."""
 
+import signal
+
 import amqp
 import pair
 import proton
@@ -108,6 +110,42 @@ def test_drain_batch_writes_each_answer() -> None:
     messages = 20000
     assert flow_frames("1", messages) > 0.95 * messages
     assert flow_frames("0", messages) < 0.5 * messages
+
+
+# ---- slow receivers ----
+
+
+@pytest.mark.parametrize("settled", [["--presettled"], []])
+@pytest.mark.parametrize("slow", [["--work", "100us"], ["--receive-rate", "5000"]])
+def test_sender_gone_before_all_is_taken(slow: list[str], settled: list[str]) -> None:
+    """What a sender has left behind is taken at the receiver's own pace."""
+    messages = 2000
+    psend, precv = pair.run_pair(["-m", str(messages), *settled], slow)
+    pair.assert_delivered(psend, precv, messages)
+    assert precv.summary["last_s"] - precv.summary["first_s"] > 0.9 * messages / 10000
+
+
+def test_several_senders_gone() -> None:
+    """Each of them has left something."""
+    receiver, url = pair.listen("precv", "--receive-rate", "5000", "--forever")
+    senders = [pair.start("psend", url, "-m", "500", "--presettled") for _ in range(3)]
+    for sender in senders:
+        pair.assert_codes([pair.finish(sender)], 0)
+    while sum(i["messages"]["received"] for i in receiver.events if "messages" in i) < 1500:
+        pair.wait_for_more(receiver, "interval")
+    pair.send_signal(receiver, signal.SIGINT)
+    assert pair.finish(receiver).messages["received"] == 1500
+
+
+def test_ended_while_it_takes_what_was_left() -> None:
+    """In order, with what there is."""
+    receiver, url = pair.listen("precv", "--receive-rate", "100")
+    pair.run("psend", url, "-m", "1000", "--presettled")
+    pair.wait_for(receiver, "interval")
+    pair.send_signal(receiver, signal.SIGINT)
+    result = pair.finish(receiver)
+    pair.assert_codes([result], 128 + signal.SIGINT)
+    assert 0 < result.messages["received"] < 1000
 
 
 # ---- clocks ----
