@@ -1,0 +1,50 @@
+"""One arrangement of psend and precv, repeated. Prints every repetition, their mean and spread.
+
+  ppair run                                   1 second of 100-byte messages, five times
+  ppair run --repeat 10 --credit 10 --presettled --duration 3s
+  ppair run --senders 4 --receivers 2 --psend '--content-size 1k'
+  ppair run --via amqp://broker:5672/queue    by way of a broker
+  ppair run --precv-host b --psend-host a     on other machines, by ssh
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from .. import arrangement, experiment, output
+from ..progress import Progress
+from ..results import Plan, Point
+from ..spec import Spec
+from ..units import count
+
+USAGE = "[OPTION...] [OPTION OF psend OR precv...]"
+TAKES_ARRANGEMENT = True
+REPETITIONS = "5"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of this command alone, and where results go."""
+    parser.add_argument("--repeat", metavar="N", default=REPETITIONS, help=f"[{REPETITIONS}]")
+    output.add_arguments(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Runs it and prints the table."""
+    base = Spec(bin=str(arguments.folder))
+    spec = arrangement.apply(base, arguments, arguments.given).with_defaults()
+    spec.check()
+    repetitions = count(arguments.repeat, "--repeat")
+    plan = Plan(
+        command="run",
+        title=spec.command() or "psend and precv with their defaults",
+        axes=(),
+        points=(Point(0, {}, spec),),
+        repetitions=repetitions,
+        seed=0,
+        order=experiment.interleaved(1, repetitions, 0),
+    )
+    results = output.create(arguments, plan)
+    with Progress(repetitions) as progress:
+        experiment.conduct(results, experiment.measure_all(results, results.left(), progress))
+    output.show(arguments, results)
+    return experiment.exit_code(results)

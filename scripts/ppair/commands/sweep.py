@@ -1,0 +1,167 @@
+"""Every combination of values of some options of psend and precv, or a published experiment.
+
+  ppair sweep --credit 10,20,50,100
+  ppair sweep --credit '1..1000 log 20' --content-size 100,1k,10k --presettled
+  ppair sweep --precv.max-frame '512..64Ki log 8' --content-size 100k
+  ppair sweep --preset credit-stall --duration 500ms --out stall
+  ppair sweep --preset credit-stall --duration 500ms --resume stall
+
+An option with several values is an axis: 10,20,50 or a range, '1..1000 log 20' (20 values with
+equal ratios), '0..190 step 10', '0..100 11' (11 values). Repetitions are interleaved and shuffled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from .. import arrangement, axes, experiment, output, results as store
+from ..arrangement import Given
+from ..axes import Axis
+from ..failure import usage
+from ..presets import PRESETS, Preset
+from ..programs import PRECV, PSEND
+from ..progress import Progress
+from ..results import Plan, Plot, Point
+from ..spec import Spec
+from ..units import count, number
+
+USAGE = "[OPTION...] [OPTION OF psend OR precv [VALUES]...]"
+TAKES_ARRANGEMENT = True
+REPETITIONS = "3"
+# Options of which a value may have commas.
+NEVER_AXES = ("--cpu", "--percentiles", "--content-string", "--hdr", "--output", "--ready-file")
+SERIES_MAX = 6
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of this command alone, and where results go."""
+    parser.add_argument("--preset", metavar="NAME", help=f"one of {', '.join(PRESETS)}")
+    parser.add_argument("--repeat", metavar="N", default=REPETITIONS, help=f"[{REPETITIONS}]")
+    parser.add_argument("--seed", metavar="N", help="of the order [random, and recorded]")
+    parser.add_argument(
+        "--resume",
+        metavar="DIR",
+        help="do what is left of the same command, whose results are in DIR",
+    )
+    output.add_arguments(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measures what is left, and prints the table."""
+    if arguments.resume is not None and arguments.out is not None:
+        raise usage("--resume, --out: one or the other, as results go where they went before")
+    found = store.load(Path(arguments.resume)) if arguments.resume is not None else None
+    plan = _plan(arguments, found.plan.seed if found else None)
+    results = _resumed(found, plan) if found else output.create(arguments, plan)
+    left = results.left()
+    with Progress(len(left)) as progress:
+        experiment.conduct(results, experiment.measure_all(results, left, progress))
+    output.show(arguments, results)
+    return experiment.exit_code(results)
+
+
+def _plan(arguments: argparse.Namespace, seed: int | None) -> Plan:
+    repetitions = count(arguments.repeat, "--repeat")
+    if arguments.seed is not None:
+        seed = count(arguments.seed, "--seed", 0)
+    elif seed is None:
+        seed = random.SystemRandom().randrange(2**31)
+    several = [given for given in arguments.given if _is_axis(given)]
+    single = [given for given in arguments.given if not _is_axis(given)]
+    plan = (
+        _preset_plan(arguments, several, single)
+        if arguments.preset
+        else _grid_plan(arguments, several, single)
+    )
+    for point in plan.points:
+        point.spec.check()
+    order = experiment.interleaved(len(plan.points), repetitions, seed)
+    return replace(plan, repetitions=repetitions, seed=seed, order=order)
+
+
+def _is_axis(given: Given) -> bool:
+    return bool(given.value and given.name not in NEVER_AXES and axes.is_several(given.value))
+
+
+def _base(arguments: argparse.Namespace, single: Sequence[Given], preset: Preset | None) -> Spec:
+    base = Spec(bin=str(arguments.folder))
+    if preset:
+        base = base.plus(preset.psend, preset.precv)
+    return arrangement.apply(base, arguments, single).with_defaults()
+
+
+def _preset_plan(
+    arguments: argparse.Namespace, several: Sequence[Given], single: Sequence[Given]
+) -> Plan:
+    preset = PRESETS.get(arguments.preset)
+    if preset is None:
+        raise usage(f"--preset: {arguments.preset}: there are {', '.join(PRESETS)}")
+    if several:
+        raise usage(f"{several[0].name}: a preset has its own axes: give one value")
+    base = _base(arguments, single, preset)
+    points = []
+    for index, values in enumerate(preset.grid()):
+        psend, precv = preset.words(values)
+        points.append(Point(index, values, base.plus(psend, precv)))
+    return Plan(
+        "sweep", preset.title, preset.axes, tuple(points), 0, 0, preset.plots, preset.metrics
+    )
+
+
+def _grid_plan(
+    arguments: argparse.Namespace, several: Sequence[Given], single: Sequence[Given]
+) -> Plan:
+    if not several:
+        raise usage("nothing to vary: give an option several values, or a --preset")
+    base = _base(arguments, single, None)
+    found = {_axis_name(given): (given, _axis(given)) for given in several}
+    if len(found) < len(several):
+        raise usage("an option is there twice with several values")
+    grid_axes = tuple(axis for _, axis in found.values())
+    points = []
+    for index, values in enumerate(axes.grid(grid_axes)):
+        spec = base
+        for name, value in values.items():
+            given = replace(found[name][0], value=value)
+            spec = spec.plus(given.words(PSEND), given.words(PRECV))
+        points.append(Point(index, values, spec))
+    title = "Sweep of " + " and ".join(axis.name for axis in grid_axes)
+    return Plan("sweep", title, grid_axes, tuple(points), 0, 0, _plots(grid_axes))
+
+
+def _axis_name(given: Given) -> str:
+    return f"{given.targets[0]}.{given.name[2:]}" if given.prefixed else given.name[2:]
+
+
+def _axis(given: Given) -> Axis:
+    assert given.value
+    values = axes.parse_values(given.value, given.name)
+    return Axis(_axis_name(given), values, _axis_name(given), axes.is_log(given.value))
+
+
+def _plots(grid_axes: Sequence[Axis]) -> tuple[Plot, ...]:
+    """The axis with most numbers across; lines for a few values of another, else a heat map."""
+    metrics = ("messages_per_s", "latency_p50_ns")
+    numeric = [axis for axis in grid_axes if all(number(v) is not None for v in axis.values)]
+    across = max(numeric or grid_axes, key=lambda axis: len(axis.values))
+    others = [axis for axis in grid_axes if axis is not across]
+    if not others:
+        return (Plot(f"Rate and latency by {across.name}", across.name, metrics),)
+    other = others[0]
+    if len(grid_axes) > 2:
+        return ()
+    if len(other.values) <= SERIES_MAX:
+        title = f"Rate and latency by {across.name} and {other.name}"
+        return (Plot(title, across.name, metrics, other.name),)
+    return (Plot("Messages per second", across.name, metrics[:1], other.name, kind="heat"),)
+
+
+def _resumed(found: store.Results, plan: Plan) -> store.Results:
+    """FOUND, if it is of this plan."""
+    if replace(plan, order=()) != replace(found.plan, order=()) or plan.order != found.plan.order:
+        raise usage(f"--resume: {found.directory} is of another command: {' '.join(found.argv)}")
+    return found

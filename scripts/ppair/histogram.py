@@ -1,0 +1,91 @@
+"""Distributions from psend's and precv's summaries, merged exactly.
+
+A distribution is what the JSON schema calls one, with its `buckets`: pairs of a bucket's lowest
+value and its count. Buckets are those of include/histogram.h: one for each value below 256, above
+that 128 of equal width for each power of two. Merging adds counts; a percentile is read from the
+sum, as the highest value of the bucket in which its rank falls, and never more than the maximum,
+just as psend and precv read their own. Percentiles are never averaged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+BITS = 7
+
+
+def bucket_width(lowest: int) -> int:
+    """How many values the bucket with this lowest value holds."""
+    return 1 << max(lowest.bit_length() - 1 - BITS, 0)
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Values in ns."""
+
+    counts: dict[int, int] = field(default_factory=dict)  # by a bucket's lowest value
+    total_ns: float = 0.0
+    min_ns: int | None = None  # exact
+    max_ns: int | None = None  # exact
+    negative: int = 0
+    overflow: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many values there are, negative ones left out."""
+        return sum(self.counts.values())
+
+    @property
+    def mean_ns(self) -> float | None:
+        """None if there are no values."""
+        return self.total_ns / self.count if self.counts else None
+
+    def percentile_ns(self, percent: float) -> int | None:
+        """The value at or below which so many of the values lie (nearest rank)."""
+        if not self.counts or self.max_ns is None:
+            return None
+        exact = percent / 100 * self.count
+        rank = max(math.ceil(exact - exact * 1e-15), 1)
+        if rank >= self.count:
+            return self.max_ns
+        seen = 0
+        for lowest in sorted(self.counts):
+            seen += self.counts[lowest]
+            if seen >= rank:
+                return min(lowest + bucket_width(lowest) - 1, self.max_ns)
+        return self.max_ns
+
+
+def from_distribution(distribution: dict[str, Any]) -> Histogram:
+    """Of one program's summary."""
+    return Histogram(
+        counts=dict(distribution["buckets"]),
+        total_ns=(distribution["mean"] or 0.0) * distribution["count"],
+        min_ns=distribution["min"],
+        max_ns=distribution["max"],
+        negative=distribution["negative"],
+        overflow=distribution["overflow"],
+    )
+
+
+def merge(parts: Sequence[Histogram]) -> Histogram:
+    """The histogram of all their values."""
+    counts: Counter[int] = Counter()
+    for part in parts:
+        counts.update(part.counts)
+    return Histogram(
+        counts=dict(counts),
+        total_ns=math.fsum(part.total_ns for part in parts),
+        min_ns=_first(sorted(part.min_ns for part in parts if part.min_ns is not None)),
+        max_ns=_first(sorted((p.max_ns for p in parts if p.max_ns is not None), reverse=True)),
+        negative=sum(part.negative for part in parts),
+        overflow=sum(part.overflow for part in parts),
+    )
+
+
+def _first(values: Iterable[int]) -> int | None:
+    return next(iter(values), None)

@@ -1,0 +1,172 @@
+"""What one run has measured: numbers by name, made from its programs' summaries.
+
+Rates are of all receivers together: messages / (last - first), on the time line that the programs'
+`began_time_ns` gives. Distributions are merged. A number that does not exist is None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import histogram
+from .events import Event
+
+Value = float | int | None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of a run: its name, and how it is shown."""
+
+    name: str
+    heading: str  # of a column, with its unit
+    label: str  # of an axis, with its unit
+    better: int  # 1: higher is better, -1: lower is, 0: neither
+    scale: float = 1.0  # shown = value * scale
+
+
+_US = 1e-3  # of ns
+_MEGA = 1e-6
+
+METRICS: tuple[Metric, ...] = (
+    Metric("messages_per_s", "msg/s", "messages per second", 1),
+    Metric("bytes_per_s", "MB/s", "body bytes, MB/s", 1, _MEGA),
+    Metric("latency_p50_ns", "lat p50 us", "latency p50, us", -1, _US),
+    Metric("latency_p99_ns", "lat p99 us", "latency p99, us", -1, _US),
+    Metric("latency_max_ns", "lat max us", "latency maximum, us", -1, _US),
+    Metric("settlement_p50_ns", "rtt p50 us", "round trip (settlement) p50, us", -1, _US),
+    Metric("settlement_p99_ns", "rtt p99 us", "round trip (settlement) p99, us", -1, _US),
+    Metric("settlement_max_ns", "rtt max us", "round trip (settlement) maximum, us", -1, _US),
+    Metric("call_ns", "call ns", "one send call, ns", -1),
+    Metric("psend_cpu_percent", "psend cpu %", "CPU of the senders, %", 0),
+    Metric("precv_cpu_percent", "precv cpu %", "CPU of the receivers, %", 0),
+    Metric("psend_cpu_per_message_ns", "psend cpu us/msg", "sender's CPU per message, us", -1, _US),
+    Metric(
+        "precv_cpu_per_message_ns", "precv cpu us/msg", "receiver's CPU per message, us", -1, _US
+    ),
+    Metric("blocked", "blocked", "sends that found no credit", -1),
+    Metric("stalled_percent", "stalled %", "time without credit, %", -1),
+    Metric("flow_frames_per_1000", "flow/1000", "FLOW frames per 1000 messages", 0),
+    Metric("psend_rss_bytes", "psend MB", "sender's memory, MB", -1, _MEGA),
+    Metric("precv_rss_bytes", "precv MB", "receiver's memory, MB", -1, _MEGA),
+)
+BY_NAME = {metric.name: metric for metric in METRICS}
+PRIMARY = "messages_per_s"
+
+BUSY_LIMIT = 0.85  # share of its time from which a thread is called the limit
+HANDSHAKE_FRAMES = 3  # open, begin, attach
+
+
+def measure(psend: Sequence[Event], precv: Sequence[Event]) -> dict[str, Any]:
+    """All metrics, and `limited_by`, from the summaries of one run."""
+    latency = histogram.merge([histogram.from_distribution(e["latency_ns"]) for e in precv])
+    settlement = histogram.merge([histogram.from_distribution(e["settlement_ns"]) for e in psend])
+    span_s = common_span_s(precv)
+    received = sum(event["measured_messages"] for event in precv)
+    content = sum(event["content_bytes"] for event in precv)
+    stalled = [_share(event["credit"]["stalled_s"], event["wall_s"]) for event in psend]
+    return {
+        "messages_per_s": _share(received, span_s),
+        "bytes_per_s": _share(content, span_s),
+        **_percentiles("latency", latency),
+        **_percentiles("settlement", settlement),
+        "call_ns": _weighted(psend, "call_ns"),
+        **_cpu("psend", psend),
+        **_cpu("precv", precv),
+        "blocked": sum(event["credit"]["blocked"] for event in psend),
+        "stalled_percent": _mean([100 * share for share in stalled if share is not None]),
+        "flow_frames_per_1000": _flow_frames(psend, precv),
+        "psend_rss_bytes": _greatest(psend, "rss_peak_bytes"),
+        "precv_rss_bytes": _greatest(precv, "rss_peak_bytes"),
+        "limited_by": limited_by(psend, precv),
+    }
+
+
+def common_span_s(precv: Sequence[Event]) -> float | None:
+    """From the first message to the last, of all receivers."""
+    some = [event for event in precv if event["first_s"] is not None]
+    if not some:
+        return None
+    zero_ns = min(event["began_time_ns"] for event in some)
+    began_s = [(event["began_time_ns"] - zero_ns) / 1e9 for event in some]
+    first_s = min(began + event["first_s"] for began, event in zip(began_s, some))
+    return max(began + event["last_s"] for began, event in zip(began_s, some)) - first_s
+
+
+def _share(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _greatest(events: Sequence[Event], key: str) -> Value:
+    return max((event[key] for event in events if event[key] is not None), default=None)
+
+
+def _weighted(events: Sequence[Event], key: str) -> float | None:
+    """Mean over all messages of a mean per message."""
+    known = [(event[key], event["measured_messages"]) for event in events if event[key] is not None]
+    return _share(math.fsum(value * count for value, count in known), sum(n for _, n in known))
+
+
+def _percentiles(name: str, merged: histogram.Histogram) -> dict[str, Value]:
+    return {
+        f"{name}_p50_ns": merged.percentile_ns(50),
+        f"{name}_p99_ns": merged.percentile_ns(99),
+        f"{name}_max_ns": merged.max_ns,
+    }
+
+
+def _cpu(program: str, events: Sequence[Event]) -> dict[str, Value]:
+    """Percent of one processor, all instances together, and CPU time per message."""
+    used_s = math.fsum(event["cpu"]["user_s"] + event["cpu"]["system_s"] for event in events)
+    percents = [event["cpu"]["percent"] for event in events]
+    messages = sum(event["measured_messages"] for event in events)
+    return {
+        f"{program}_cpu_percent": None if None in percents else math.fsum(percents),
+        f"{program}_cpu_per_message_ns": _share(used_s * 1e9, messages),
+    }
+
+
+def _flow_frames(psend: Sequence[Event], precv: Sequence[Event]) -> float | None:
+    """FLOW frames per 1000 messages: what receivers of settled messages send after attaching.
+
+    None where dispositions are among the frames, which cannot be told apart.
+    """
+    if any(event["messages"]["accepted"] is not None for event in psend):
+        return None
+    frames = sum(max(event["credit"]["frames_out"] - HANDSHAKE_FRAMES, 0) for event in precv)
+    return _share(1000 * frames, sum(event["measured_messages"] for event in precv))
+
+
+def busy_share(events: Sequence[Event]) -> float:
+    """Of the instance that is busiest."""
+    return max((_share(e["time_s"]["busy"], e["wall_s"]) or 0.0 for e in events), default=0.0)
+
+
+def limited_by(psend: Sequence[Event], precv: Sequence[Event]) -> str:
+    """What held the run back, in words, from both ends.
+
+    An end that is busy nearly all the time is the limit; of two such ends, the one that is busier.
+    If neither is busy, what the sender waits for most is.
+    """
+    busy = {"sender cpu": busy_share(psend), "receiver cpu": busy_share(precv)}
+    name = max(busy, key=lambda end: busy[end])
+    if busy[name] >= BUSY_LIMIT:
+        return name
+    waits: dict[str, float] = {}
+    for event in psend:
+        for cause, value in event["time_s"].items():
+            if cause != "busy":
+                waits[cause] = waits.get(cause, 0.0) + value
+    longest = max(waits, key=lambda cause: waits[cause])
+    if longest in ("credit", "settlement"):
+        pacing = sum(event["time_s"]["pacing"] for event in precv)
+        if pacing > 0.5 * sum(event["wall_s"] for event in precv):
+            return "receiver pacing"
+    return longest if waits[longest] > 0 else name

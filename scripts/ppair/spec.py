@@ -1,0 +1,154 @@
+"""One arrangement of psend and precv: the data that all experiments are made of."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .failure import usage
+from .programs import PRECV, PSEND, value_of
+from .units import number, seconds
+
+# A run that is given neither messages nor a duration.
+DEFAULT_DURATION = ("--duration", "1s")
+DEFAULT_WARMUP = ("--warmup", "100ms")
+READY_DEADLINE_S = 15.0
+SPARE_S = 30.0  # beyond the duration, for connecting, flushing and closing
+MESSAGES_DEADLINE_S = 600.0
+
+
+@dataclass(frozen=True)
+class Spec:
+    """N senders and M receivers, direct or by way of a broker.
+
+    `psend` and `precv` are words of their command lines, without what ppair sets itself. Hosts are
+    ssh destinations, used in turn; none means this machine. With `via` both programs connect to
+    that URL; without it receivers listen, and sender i connects to receiver i mod M.
+    """
+
+    psend: tuple[str, ...] = ()
+    precv: tuple[str, ...] = ()
+    senders: int = 1
+    receivers: int = 1
+    via: str | None = None
+    psend_hosts: tuple[str, ...] = ()
+    precv_hosts: tuple[str, ...] = ()
+    listen: str | None = None  # address on which receivers listen; None: loopback, or their host's
+    bin: str = ""  # folder of the programs, on every host
+    library_path: str | None = None  # LD_LIBRARY_PATH of both programs
+    deadline_s: float | None = None  # of a run in all; None: from its duration
+
+    def plus(self, psend: tuple[str, ...] = (), precv: tuple[str, ...] = ()) -> Spec:
+        """With more words, which override earlier ones."""
+        return replace(self, psend=self.psend + psend, precv=self.precv + precv)
+
+    def hosts(self, program: str) -> tuple[str, ...]:
+        """Where its instances run; empty: here."""
+        return self.psend_hosts if program == PSEND else self.precv_hosts
+
+    @property
+    def local(self) -> bool:
+        """Whether everything that we start is on this machine."""
+        return not self.psend_hosts and not self.precv_hosts
+
+    def option(self, program: str, *names: str) -> str | None:
+        """The value that an option has been given."""
+        return value_of(self.psend if program == PSEND else self.precv, *names)
+
+    @property
+    def endless(self) -> bool:
+        """Whether receivers must be told to end: they have a broker, or several senders.
+
+        The first of several may have gone before the last has come.
+        """
+        return self.via is not None or self.senders > self.receivers
+
+    @property
+    def presettled(self) -> bool:
+        """At most once."""
+        return "--presettled" in self.psend
+
+    @property
+    def duration_s(self) -> float | None:
+        """Of sending, with the warm-up; None if a number of messages ends it."""
+        given = self.option(PSEND, "-d", "--duration")
+        if given is None:
+            return None
+        warmup = self.option(PSEND, "--warmup") or "0"
+        return seconds(given, "--duration") + seconds(warmup, "--warmup")
+
+    @property
+    def messages(self) -> int | None:
+        """Of each sender, if that is what ends it."""
+        given = self.option(PSEND, "-m", "--messages")
+        value = None if given is None else number(given)
+        return int(value) if value else None
+
+    @property
+    def run_deadline_s(self) -> float:
+        """From the first sender's start to the end of a run."""
+        if self.deadline_s is not None:
+            return self.deadline_s
+        if self.duration_s is not None:
+            return self.duration_s + SPARE_S
+        return MESSAGES_DEADLINE_S
+
+    def with_defaults(self) -> Spec:
+        """With an end, if nothing says when, and a warm-up, if it ends after a time."""
+        psend: tuple[str, ...] = ()
+        precv: tuple[str, ...] = ()
+        if self.option(PSEND, "-d", "--duration", "-m", "--messages") is None:
+            psend = DEFAULT_DURATION
+        if psend or self.duration_s is not None:
+            psend += DEFAULT_WARMUP if self.option(PSEND, "--warmup") is None else ()
+            precv += DEFAULT_WARMUP if self.option(PRECV, "--warmup") is None else ()
+        return replace(self, psend=psend + self.psend, precv=precv + self.precv)
+
+    def check(self) -> None:
+        """Refuses what cannot be arranged."""
+        if self.run_deadline_s <= 0:  # and times that are none are refused here
+            raise usage("--deadline: leaves no time")
+        if self.senders < 1 or self.receivers < 1:
+            raise usage("--senders, --receivers: at least one of each")
+        if self.via is None and self.senders < self.receivers:
+            raise usage(
+                f"--receivers {self.receivers}: without --via each needs a sender, "
+                f"and there are {self.senders}"
+            )
+        if self.via is None and self.psend_hosts and not self.precv_hosts and not self.listen:
+            raise usage("--psend-host: say with --listen-address at which address they reach us")
+
+    def command(self) -> str:
+        """As somebody would type it after `ppair run`."""
+        words = []
+        if self.senders != 1 or self.receivers != 1:
+            words += ["--senders", str(self.senders), "--receivers", str(self.receivers)]
+        if self.via:
+            words += ["--via", self.via]
+        for name, hosts in (("--psend-host", self.psend_hosts), ("--precv-host", self.precv_hosts)):
+            words += [name, ",".join(hosts)] if hosts else []
+        if self.listen:
+            words += ["--listen-address", self.listen]
+        if self.library_path:
+            words += ["--library-path", self.library_path]
+        if self.deadline_s is not None:
+            words += ["--deadline", f"{self.deadline_s:.9g}s"]
+        for name, given in (("--psend", self.psend), ("--precv", self.precv)):
+            words += [name, shlex.join(given)] if given else []
+        return shlex.join(words)
+
+    def program(self, name: str) -> str:
+        """Path of psend or precv."""
+        return str(Path(self.bin) / name)
+
+
+def to_json(spec: Spec) -> dict[str, Any]:
+    """For the manifest."""
+    return asdict(spec)
+
+
+def from_json(value: dict[str, Any]) -> Spec:
+    """From the manifest: lists are tuples again."""
+    return Spec(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})

@@ -1,0 +1,118 @@
+"""What a soak must show, a rule for each: nothing lost, no growth, no slow-down.
+
+A rule looks at what was observed and gives one verdict or several; the list at the end grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .units import digits, duration
+
+if TYPE_CHECKING:
+    from .fits import Slope
+    from .results import Run
+    from .series import Series
+
+# A trend must be so large over the time observed, besides being certain, to be called one.
+GROWTH_SHARE = 0.02  # of the memory at first
+GROWTH_BYTES = 256 * 1024
+SLOW_DOWN_SHARE = 0.05  # of the mean rate
+
+
+@dataclass
+class Observed:
+    """Series by program instance, psend-0 and so on; times since the first interval began."""
+
+    rss_bytes: dict[str, Series] = field(default_factory=dict)
+    rates_per_s: dict[str, Series] = field(default_factory=dict)  # of receivers
+    settling_s: float = 0.0  # left out of the trends
+    run: Run | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One line; `passed` is None where there was too little to tell."""
+
+    rule: str
+    passed: bool | None
+    words: str
+    numbers: dict[str, Any]
+
+
+def judge(observed: Observed) -> list[Verdict]:
+    """By all rules."""
+    return [verdict for rule in RULES for verdict in rule(observed)]
+
+
+def passed(verdicts: Sequence[Verdict]) -> bool:
+    """None of them is against it."""
+    return all(verdict.passed is not False for verdict in verdicts)
+
+
+def _accounting(observed: Observed) -> Iterator[Verdict]:
+    run = observed.run
+    missing = "there are no results" if run is None else run.facts.get("missing", run.why)
+    words = missing or "every message is accounted for"
+    yield Verdict("accounting", missing is None, words, {})
+
+
+def _trend(series: Series, settling_s: float) -> tuple[Slope | None, list[float], list[float]]:
+    from .fits import slope
+
+    times_s, values = series.after(settling_s)
+    return slope(times_s, values), times_s, values
+
+
+def _numbers(trend: Slope, first: float, span_s: float) -> dict[str, Any]:
+    return {
+        "per_s": trend.per_s,
+        "low_per_s": trend.low,
+        "high_per_s": trend.high,
+        "at_first": first,
+        "span_s": span_s,
+    }
+
+
+def _growth(observed: Observed) -> Iterator[Verdict]:
+    for name, series in sorted(observed.rss_bytes.items()):
+        rule = f"memory {name}"
+        trend, times_s, values = _trend(series, observed.settling_s)
+        if trend is None:
+            yield Verdict(rule, None, "too short to tell", {})
+            continue
+        span_s, first = times_s[-1] - times_s[0], values[0]
+        grown, low, high = (rate * span_s for rate in (trend.per_s, trend.low, trend.high))
+        large = grown > max(GROWTH_SHARE * first, GROWTH_BYTES)
+        words = (
+            f"{first / 1e6:.2f} MB at first, {grown / 1e3:+.0f} kB "
+            f"({low / 1e3:+.0f} .. {high / 1e3:+.0f}) in {duration(span_s)}"
+        )
+        yield Verdict(rule, not (large and low > 0), words, _numbers(trend, first, span_s))
+
+
+def _slow_down(observed: Observed) -> Iterator[Verdict]:
+    for name, series in sorted(observed.rates_per_s.items()):
+        rule = f"rate {name}"
+        trend, times_s, values = _trend(series, observed.settling_s)
+        if trend is None:
+            yield Verdict(rule, None, "too short to tell", {})
+            continue
+        span_s, mean = times_s[-1] - times_s[0], sum(values) / len(values)
+        if mean <= 0:
+            yield Verdict(rule, False, "nothing moved", _numbers(trend, mean, span_s))
+            continue
+        change, low, high = (
+            100 * rate * span_s / mean for rate in (trend.per_s, trend.low, trend.high)
+        )
+        large = change < -100 * SLOW_DOWN_SHARE
+        words = (
+            f"{digits(mean)} msg/s, {change:+.1f} % ({low:+.1f} .. {high:+.1f} %) "
+            f"in {duration(span_s)}"
+        )
+        yield Verdict(rule, not (large and high < 0), words, _numbers(trend, mean, span_s))
+
+
+RULES: tuple[Callable[[Observed], Iterator[Verdict]], ...] = (_accounting, _growth, _slow_down)

@@ -1,0 +1,215 @@
+"""Each warning of the closed list, seen and not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ppair import advice, results as store
+from ppair.results import Plan, Point, Results, Run
+from ppair.spec import Spec
+
+FACTS = {
+    "psend_busy": 0.5,
+    "precv_busy": 0.5,
+    "cpus": [["psend", None], ["precv", None]],
+    "hosts": 1,
+    "cpu_count": 2,
+    "flight_bytes": 100_000,
+    "bound_bytes": 4_000_000,
+    "missing": None,
+}
+
+
+def _run(
+    rate: float = 1000.0,
+    *,
+    point: int = 0,
+    status: str = store.GOOD,
+    steal: float | None = 0.0,
+    limit: str = "credit",
+    repetition: int | None = None,
+    **facts: Any,
+) -> Run:
+    metrics = {"messages_per_s": rate, "limited_by": limit}
+    return Run(
+        point,
+        -1 if repetition is None else repetition,  # numbered by _results
+        status=status,
+        steal_percent=steal,
+        metrics=metrics if status == store.GOOD else {},
+        facts={**FACTS, **facts} if status == store.GOOD else {},
+    )
+
+
+def _results(*runs: Run, governor: str | None = None) -> Results:
+    """Runs of a point are its repetitions, in this order."""
+    ids = sorted({run.point for run in runs} | {0})
+    points = tuple(Point(id, {"credit": f"{id}k", "size": "1"}, Spec()) for id in ids)
+    plan = Plan("sweep", "", (), points, len(runs), 0)
+    results = Results(Path("x"), plan, (), {"governor": governor}, 0)
+    for run in runs:
+        number = len(results.of_point(run.point)) if run.repetition < 0 else run.repetition
+        results.runs.append(store.replace(run, repetition=number))
+    return results
+
+
+def _warnings(*runs: Run, **more: Any) -> dict[str, advice.Warning]:
+    found = advice.warnings(_results(*runs, **more))
+    assert len({warning.code for warning in found}) == len(found)
+    return {warning.code: warning for warning in found}
+
+
+def _codes(*runs: Run, **more: Any) -> list[str]:
+    return list(_warnings(*runs, **more))
+
+
+def _rates(*rates: float, **more: Any) -> Sequence[Run]:
+    return [_run(rate, **more) for rate in rates]
+
+
+def test_nothing_to_warn_of() -> None:
+    assert not _codes()
+    assert not _codes(*_rates(1000, 1010, 990, 1005, 995))
+    assert not _codes(*_rates(1000, 1010), governor="performance")
+
+
+def test_every_code_is_in_the_list_and_has_a_rule() -> None:
+    bad = {"cpus": [["psend", "0"], ["precv", "0"]], "flight_bytes": 10**8}
+    busy = [
+        _run(rate, limit=limit, steal=9, psend_busy=0.99, precv_busy=0.99, point=p, **bad)
+        for p, limit in enumerate(("sender cpu", "receiver cpu"))
+        for rate in (100, 1000, 1010, 600)
+    ]
+    found = _warnings(*busy, governor="powersave")
+    assert tuple(found) == advice.CODES
+    for warning in found.values():
+        assert warning.seen and warning.advice
+        assert (warning.seen + warning.advice).isascii()
+        assert not warning.seen.endswith(".") and "\n" not in warning.seen
+
+
+# ---- spread ----
+
+
+def test_spread() -> None:
+    found = _warnings(*_rates(1000, 1200))
+    assert list(found) == ["spread"]
+    assert "up to 13 %" in found["spread"].seen
+    assert not _codes(*_rates(1000, 1140))
+    assert not _codes(_run(1000))
+
+
+def test_spread_is_said_once_for_all_points() -> None:
+    runs = [*_rates(1000, 1200), *_rates(1000, 1001, point=1), *_rates(1000, 1500, point=2)]
+    found = _warnings(*runs)["spread"]
+    assert found.points == (0, 2)
+    assert "up to 28 %" in found.seen and found.seen.endswith("at 2 of 3 points")
+    one = _warnings(*_rates(1000, 1001), *_rates(1000, 1500, point=1))["spread"]
+    assert one.points == (1,) and one.seen.endswith("at credit=1k size=1")
+
+
+# ---- processors ----
+
+
+@pytest.mark.parametrize(
+    ("code", "limit", "fact"),
+    [("sender-cpu", "sender cpu", "psend_busy"), ("receiver-cpu", "receiver cpu", "precv_busy")],
+)
+def test_bound_by_a_processor(code: str, limit: str, fact: str) -> None:
+    found = _warnings(_run(limit=limit, **{fact: 0.97}))
+    assert list(found) == [code]
+    assert f"{fact[:5]} was busy up to 97 %" in found[code].seen
+    assert not _codes(_run(limit=limit, **{fact: 0.89}))
+    assert not _codes(_run(limit="credit", **{fact: 0.97}))
+    mixed = [_run(limit=limit, **{fact: 0.97}), _run(limit="credit", **{fact: 0.97})]
+    assert not _codes(*mixed)
+
+
+def test_first_repetition_slower() -> None:
+    found = _warnings(*_rates(940, 1000, 1010, 1020))
+    assert list(found) == ["first-slower"]
+    assert "6 % slower" in found["first-slower"].seen
+    assert not _codes(*_rates(960, 1000, 1010, 1020))  # less than 5 %
+    assert not _codes(*_rates(940, 1000, 1010, 1070))  # the others differ by more
+    assert not _codes(*_rates(940, 1000, 1010))  # a coincidence in every third case
+    assert not _codes(*_rates(1000, 940, 1010, 1020))
+
+
+def test_the_first_repetition_must_be_there_to_be_slower() -> None:
+    others = [_run(rate, repetition=r) for r, rate in enumerate((940, 1000, 1010, 1020), start=1)]
+    assert not _codes(_run(status=store.FAILED, repetition=0), *others)
+
+
+def test_two_programs_on_one_core() -> None:
+    found = _warnings(_run(cpus=[["psend", "1"], ["precv", "1"]]))
+    assert list(found) == ["shared-cpu"]
+    assert found["shared-cpu"].seen == "two programs were bound to processor 1"
+    assert not _codes(_run(cpus=[["psend", "0"], ["precv", "1"]]))
+    assert not _codes(_run(cpus=[["psend", "0"], ["precv", None]]))
+    assert not _codes(_run(cpus=[["psend", "0,1"], ["precv", "0,1"]]))
+
+
+def test_two_programs_on_one_core_each_of_its_own_host() -> None:
+    assert not _codes(_run(cpus=[["psend", "1"], ["precv", "1"]], hosts=2))
+
+
+def test_more_programs_than_processors() -> None:
+    found = _warnings(_run(cpus=[["psend", None]] * 2 + [["precv", None]]))
+    assert found["shared-cpu"].seen == "3 programs had 2 processors"
+    assert not _codes(_run(cpus=[["psend", None]] * 2 + [["precv", None]], cpu_count=3))
+
+
+# ---- the machine ----
+
+
+@pytest.mark.parametrize("governor", ["powersave", "conservative", "ondemand"])
+def test_governor(governor: str) -> None:
+    found = _warnings(_run(), governor=governor)
+    assert list(found) == ["powersave"] and governor in found["powersave"].seen
+
+
+@pytest.mark.parametrize("governor", [None, "performance", "schedutil"])
+def test_governors_that_do_no_harm(governor: str | None) -> None:
+    assert not _codes(_run(), governor=governor)
+
+
+def test_steal() -> None:
+    found = _warnings(_run(steal=0.0), _run(steal=7.4), _run(steal=None))
+    assert list(found) == ["steal"] and "up to 7 %" in found["steal"].seen
+    assert not _codes(_run(steal=2.0), _run(steal=None))
+
+
+# ---- credit ----
+
+
+def test_credit_larger_than_what_can_be_on_its_way() -> None:
+    found = _warnings(_run(flight_bytes=4_000_001))
+    assert list(found) == ["credit-unbound"] and "4 MB" in found["credit-unbound"].seen
+    assert not _codes(_run(flight_bytes=4_000_000))
+    assert not _codes(_run(flight_bytes=10**9, bound_bytes=None))
+
+
+# ---- runs that are not good ----
+
+
+def test_failed_runs_are_not_looked_at() -> None:
+    failed = _run(status=store.FAILED, steal=50.0)
+    assert not _codes(failed, failed)
+    assert not _codes(_run(1000), failed, _run(1001))
+
+
+def test_warnings_are_the_same_when_they_are_read_again(tmp_path: Path) -> None:
+    plan = Plan("run", "", (), (Point(0, {}, Spec()),), 2, 0, order=((0, 0), (0, 1)))
+    results = store.create(tmp_path / "x", plan, (), {"governor": "powersave"})
+    for repetition, rate in enumerate((1000.0, 1500.0)):
+        scratch = tmp_path / "x" / "runs" / ".scratch"
+        scratch.mkdir()
+        store.record(results, _run(rate, repetition=repetition), scratch)
+    results.warnings = advice.warnings(results)
+    store.save_summary(results)
+    again = store.load(tmp_path / "x")
+    assert [warning.code for warning in again.warnings] == ["spread", "powersave"]
+    assert again.warnings == results.warnings == advice.warnings(again)

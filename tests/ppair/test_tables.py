@@ -1,0 +1,248 @@
+"""Tables: what is in them, and their three forms."""
+
+import csv
+import io
+import statistics
+
+import pytest
+import sample
+from ppair import provenance, results as store, table, tables
+from ppair.advice import Warning
+from ppair.metrics import BY_NAME
+from ppair.results import Plot
+
+
+def column(found, heading):
+    """Cells of a column by its heading."""
+    index = found.headings.index(heading)
+    return [row[index] for row in found.rows]
+
+
+# ---- what is in them ----
+
+
+def test_points_have_medians_and_rates_mean_and_spread_too():
+    found = tables.main_table(sample.in_memory({"1": [100, 400, 200], "2": [5000, 5000, 5000]}))
+    assert column(found, "x, things") == ["1", "2"]
+    assert column(found, "msg/s") == ["200", "5000"]
+    assert column(found, "mean") == ["233", "5000"]
+    spread = 100 * statistics.stdev([100, 400, 200]) / statistics.mean([100, 400, 200])
+    assert column(found, "spread %") == [f"{spread:.1f}", "0.0"]
+    assert column(found, "good runs") == ["3/3", "3/3"]
+
+
+def test_percentiles_are_medians_of_the_runs_not_means():
+    found = tables.main_table(sample.in_memory({"1": [100, 400, 200]}))
+    assert column(found, "lat p99 us") == ["5000"]  # 1e9 / 200; their mean would be 5833
+    assert "percentiles included" in found.notes[0]
+
+
+def test_limited_by_is_that_of_the_median_run():
+    found = tables.main_table(sample.in_memory({"1": [100, 400, 200], "2": [4, 3, 1, 2]}))
+    assert column(found, "limited by") == ["r 200", "r 2"]
+
+
+def test_columns_without_any_value_are_left_out():
+    found = tables.main_table(sample.in_memory({"1": [100]}))
+    assert "MB/s" not in found.headings
+    assert "lat p99 us" in found.headings
+
+
+def test_the_plans_columns_are_all_there():
+    plan = {"metrics": ("bytes_per_s", "messages_per_s", "no_such_metric")}
+    found = tables.main_table(sample.in_memory({"1": [100]}, **plan))
+    assert found.headings[1:4] == ("MB/s", "msg/s", "mean")
+    assert column(found, "MB/s") == ["-"]
+    assert column(found, "no_such_metric") == ["-"]
+
+
+def test_a_point_that_failed_says_so_and_why():
+    results = sample.in_memory({"1": [None, None], "2": [100, None], "3": [100, 100]})
+    found = tables.main_table(results)
+    assert column(found, "msg/s") == ["failed", "100.0", "100.0"]
+    assert column(found, "mean")[0] == "-"
+    assert column(found, "good runs") == ["0/2", "1/2", "2/2"]
+    assert found.notes[1] == r"failed: psend-0: no | \xe9 (x=1: 2 of 2 runs; x=2: 1 of 2 runs)"
+
+
+def test_of_many_failed_points_three_are_named():
+    found = tables.main_table(sample.in_memory({str(x): [None] for x in range(9)}))
+    assert found.notes[1].endswith("x=2: 1 of 1 runs; and 6 more points)")
+
+
+def test_what_is_still_to_be_run_is_counted():
+    order = ((0, 0), (1, 0), (0, 1), (1, 1))
+    results = sample.in_memory({"1": [100, 100], "2": []}, order=order)
+    results.status = store.INTERRUPTED
+    found = tables.main_table(results)
+    assert column(found, "good runs") == ["2/2", "0/2"]
+    assert column(found, "msg/s") == ["100.0", "-"]
+    assert found.title == "T (interrupted)"
+    assert found.notes[-1] == "2 of 4 runs have not been done."
+
+
+def test_run_shows_every_repetition_and_what_they_have_in_common():
+    found = tables.main_table(sample.in_memory({"": [1000, 4000, 2200]}, command="run"))
+    assert column(found, "repetition") == ["1", "2", "3", "median", "mean", "stddev", "spread %"]
+    rates = [1000, 4000, 2200]
+    assert column(found, "msg/s")[:5] == ["1000", "4000", "2200", "2200", "2400"]
+    assert column(found, "msg/s")[5] == f"{statistics.stdev(rates):.0f}"
+    assert column(found, "lat p99 us")[3:] == ["455", "-", "-", "-"]
+
+
+def test_run_with_one_repetition_has_no_statistics():
+    found = tables.main_table(sample.in_memory({"": [1000]}, command="run"))
+    assert [row[0] for row in found.rows] == ["1"]
+
+
+def test_run_with_a_failed_repetition():
+    found = tables.main_table(sample.in_memory({"": [1000, None, 3000]}, command="run"))
+    assert column(found, "msg/s")[:5] == ["1000", "failed", "3000", "2000", "2000"]
+
+
+def test_every_run_is_in_the_repetitions_table():
+    found = tables.repetitions_table(sample.in_memory({"1": [100, None], "2": [7]}))
+    assert column(found, "run") == ["p000-r00", "p000-r01", "p001-r00"]
+    assert column(found, "msg/s") == ["100.0", "failed", "7.0"]
+    assert column(found, "limited by") == ["r 100", "-", "r 7"]
+
+
+def test_a_small_number_is_not_shown_as_nothing():
+    metric = BY_NAME["flow_frames_per_1000"]
+    assert tables.shown_column([1234.5, 0.0312, 0.0, None], metric) == ["1234", "0.031", "0", "-"]
+    assert tables.shown_column([97.51, 6.0], metric) == ["97.5", "6.0"]
+
+
+def test_scale_is_that_of_the_heading():
+    assert tables.shown(194_600, BY_NAME["latency_p50_ns"]) == "194.6"
+    assert tables.shown(None, BY_NAME["latency_p50_ns"]) == "-"
+
+
+@pytest.mark.parametrize(
+    ("rates", "sentence"),
+    [
+        ({"": [1000, 2000, 4000]}, "2000 messages/s (median of 3 runs), limited by r 2000."),
+        ({"": [1000]}, "1000 messages/s (one run), limited by r 1000."),
+        ({"": [None]}, "No run was good."),
+        (
+            {"1": [5000], "2": [None], "3": [10]},
+            "2 of 3 points measured: from 10 messages/s (x=3) to 5000 (x=1).",
+        ),
+    ],
+)
+def test_the_result_in_a_sentence(rates, sentence):
+    assert tables.sentences(sample.in_memory(rates)) == [sentence]
+
+
+def test_findings_come_first_and_take_the_sentences_place():
+    results = sample.in_memory({"1": [100]})
+    results.findings = {
+        "sentences": ["40 credits do."],
+        "tables": [{"title": "Fit", "headings": ["a", "b"], "rows": [["1", "2"]], "notes": ["N."]}],
+        "window": 40,
+    }
+    results.warnings = [Warning("spread", "they differ", "repeat more")]
+    text = tables.text_report(results)
+    places = [
+        text.index(part) for part in ("40 credits do.", "Fit\n", "N.\n", "msg/s", "they differ")
+    ]
+    assert places == sorted(places)
+    assert "points measured" not in text
+    assert "warning: they differ; repeat more\n" in text
+
+
+def test_environment_has_versions_where_event_files_are(tmp_path):
+    results = sample.single(tmp_path / "r", repetitions=1)
+    rows = dict(provenance.environment_table(results).rows)
+    assert rows["programs"] == "psend 0.1.0, precv 0.1.0, libqpid-proton 0.37.0, jansson 2.14"
+    assert rows["created"].endswith(" UTC")
+    assert rows["frequency governor"] == "-"
+    for file in (tmp_path / "r" / "runs").rglob("*.jsonl"):
+        file.unlink()
+    assert dict(provenance.environment_table(results).rows)["programs"] == "-"
+
+
+def test_commands_are_those_of_points_and_programs(tmp_path):
+    results = sample.stall(tmp_path / "r", axes=sample.STALL_AXES[:1], plots=(), rate=lambda _: 1e5)
+    rows = provenance.commands_table(results).rows
+    assert rows[0] == ("taken=one", "ppair run --psend '--content-size 100'")
+    assert ("precv-0", "/opt/bin/precv --format json") in rows
+
+
+def test_an_axis_that_the_plan_lacks_is_made_from_the_points():
+    results = sample.in_memory({"1": [1], "2": [1]}, axes=())
+    assert tables.axis_by_name(results, "x").values == ("1", "2")
+
+
+# ---- their forms ----
+
+
+HOSTILE = table.make(
+    "A | title",
+    ("name", "a heading of many words", "limited by"),
+    [("a|b", "1", "x"), ('q",\n', "-", "\x1b[1m"), ("\u00e9", "12.5", "-")],
+    ["a *note*"],
+)
+
+
+def test_text_aligns_numbers_to_the_right_and_words_to_the_left():
+    found = table.make("", ("n", "word"), [("1", "b"), ("100", "long"), ("-", "c")])
+    assert table.to_text(found) == "  n  word\n  1  b\n100  long\n  -  c\n"
+
+
+def test_text_breaks_long_headings():
+    lines = table.to_text(HOSTILE).splitlines()
+    assert lines[1].split() == ["a", "heading", "of"]
+    assert lines[2].split() == ["name", "many", "words", "limited", "by"]
+    assert len({line.index(mark) for line, mark in zip(lines[3:6:2], ("x", "-"))}) == 1
+
+
+def test_text_without_headings_has_no_empty_line():
+    assert table.to_text(table.make("E", ("", ""), [("a", "b")])) == "E\na  b\n"
+
+
+def test_markdown_has_as_many_cells_in_every_row_and_no_markup_of_others():
+    lines = [line for line in table.to_markdown(HOSTILE).splitlines() if line.startswith("|")]
+    bars = [line.replace("\\|", "").count("|") for line in lines]
+    assert bars == [4] * 5
+    assert lines[1] == "|---|---:|---|"
+    assert "\\*note\\*" in table.to_markdown(HOSTILE)
+
+
+def test_csv_can_be_read_again_and_a_missing_number_is_empty():
+    rows = list(csv.reader(io.StringIO(table.to_csv(HOSTILE))))
+    assert rows[0] == list(HOSTILE.headings)
+    assert rows[1] == ["a|b", "1", "x"]
+    assert rows[2] == ['q",\\n', "", "\\x1b[1m"]
+
+
+def test_all_output_is_ascii_without_control_characters(tmp_path):
+    results = sample.stall(
+        tmp_path / "r",
+        axes=sample.STALL_AXES[:1],
+        rate=lambda _: 1e5,
+        fails=lambda values, _: "\u00e9\x1b[31m \U0001f600" if values["taken"] == "one" else None,
+    )
+    for report in (tables.text_report(results), tables.markdown_report(results)):
+        assert set(report) <= {chr(c) for c in range(32, 127)} | {"\n"}
+        assert "x1b[31m" in report.replace("\\", "")
+
+
+def test_markdown_report_has_all_parts(tmp_path):
+    results = sample.single(tmp_path / "r", repetitions=2)
+    results.warnings = [Warning("spread", "they differ", "repeat_more")]
+    report = tables.markdown_report(results)
+    assert report.startswith("## psend and precv\n\n")
+    assert "- Warning: they differ; repeat\\_more" in report
+    assert "| median |" in report
+
+
+def test_plots_do_not_matter_to_tables():
+    results = sample.in_memory({"1": [1]}, plots=(Plot("P", "nowhere", ("nothing",)),))
+    assert tables.text_report(results)
+
+
+@pytest.mark.parametrize("command", ["run", "soak"])
+def test_where_nothing_is_varied_each_run_has_a_row(command):
+    found = tables.main_table(sample.in_memory({"": [1000]}, command=command))
+    assert column(found, "repetition") == ["1"]
