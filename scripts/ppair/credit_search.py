@@ -8,12 +8,11 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from . import experiment, tuning
-from . import results as store
+from . import experiment, store, tuning
 from .failure import Exit, Failure
 from .metrics import PRIMARY
 from .progress import Progress
-from .results import Point, Results
+from .results import GOOD, Point, Results
 from .spec import Spec
 from .tuning import Credit, Observation
 
@@ -69,7 +68,7 @@ async def _round(search: Search, credits: Iterable[Credit]) -> None:
         number = _point(search, credit)
         repetition = len(search.results.of_point(number))
         run = await experiment.measure(search.results, number, repetition, search.progress)
-        if run.status == store.GOOD:
+        if run.status == GOOD:
             rate = run.metrics[PRIMARY]
             search.observations.append((search.rounds, credit, math.log(rate)))
             continue

@@ -16,11 +16,11 @@ from collections.abc import Coroutine, Sequence
 from contextlib import closing
 from typing import Any
 
-from . import advice, machine, pair, results as store
+from . import advice, machine, pair, store
 from .failure import Exit
 from .pair import Outcome
 from .progress import Progress
-from .results import INTERRUPTED, Peer, Point, Results, Run
+from .results import COMPLETE, FAILED, GOOD, INTERRUPTED, RUNNING, Peer, Point, Results, Run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -72,7 +72,7 @@ async def measure(results: Results, number: int, repetition: int, progress: Prog
     except asyncio.CancelledError as error:
         cancelled = error
         outcome.good, outcome.why, outcome.exit_code = False, "interrupted", Exit.INTERRUPTED
-    status = store.GOOD if outcome.good else INTERRUPTED if cancelled else store.FAILED
+    status = GOOD if outcome.good else INTERRUPTED if cancelled else FAILED
     run = Run(
         number,
         repetition,
@@ -107,15 +107,15 @@ async def measure_all(
 def conduct(results: Results, steps: Coroutine[Any, Any, None]) -> None:
     """Runs STEPS to their end, and leaves a directory that says how it ended."""
     with closing(steps), store.locked(results):
-        results.status, results.why = store.RUNNING, None
+        results.status, results.why = RUNNING, None
         try:
             results.status, results.why = asyncio.run(_with_signals(steps))
         except BaseException as error:
-            results.status, results.why = store.FAILED, str(error) or type(error).__name__
+            results.status, results.why = FAILED, str(error) or type(error).__name__
             raise
         finally:
-            failed = [run for run in results.runs if run.status == store.FAILED]
-            if results.status == store.COMPLETE and failed:
+            failed = [run for run in results.runs if run.status == FAILED]
+            if results.status == COMPLETE and failed:
                 results.why = f"{len(failed)} of {len(results.runs)} runs failed"
             store.save_manifest(results)
             save_findings(results)
@@ -149,7 +149,7 @@ async def _with_signals(steps: Coroutine[Any, Any, None]) -> tuple[str, str | No
     finally:
         for number in signals:
             loop.remove_signal_handler(number)
-    return store.COMPLETE, None
+    return COMPLETE, None
 
 
 def _ignored(number: signal.Signals) -> bool:
@@ -160,6 +160,6 @@ def _ignored(number: signal.Signals) -> bool:
 def exit_code(results: Results) -> int:
     """Of the first run that failed; 130 if it was interrupted."""
     for run in results.runs:
-        if run.status == store.FAILED:
+        if run.status == FAILED:
             return run.exit_code
     return Exit.INTERRUPTED if results.status == INTERRUPTED else Exit.DONE

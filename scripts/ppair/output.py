@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import machine, tables
-from . import results as store
+from . import machine, store, tables
 from .results import Plan, Results
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ppair import events, results as store
+from ppair import events, store
 from ppair.results import Results
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ppair import advice, metrics, results as store
+from ppair import advice, metrics, store
+from ppair import results as outcomes
 from ppair.axes import Axis, grid
 from ppair.results import Peer, Plan, Plot, Point, Results, Run
 from ppair.spec import Spec
@@ -35,7 +36,7 @@ def make(
     noise: float = 0.02,
     senders: int = 1,
     receivers: int = 1,
-    status: str = store.COMPLETE,
+    status: str = outcomes.COMPLETE,
     interval_s: float = 0.5,
 ) -> Results:
     """A results directory: messages/s from RATE, give or take NOISE; FAILS says why a run did."""
@@ -122,7 +123,7 @@ def _record(
     whole = Run(
         run.point,
         run.repetition,
-        status=store.GOOD if good else store.FAILED,
+        status=outcomes.GOOD if good else outcomes.FAILED,
         why=why,
         exit_code=0 if good else 2,
         started_ns=run.started_ns,
@@ -212,7 +213,7 @@ def in_memory(
         Run(
             point.id,
             repetition,
-            status=store.FAILED if rate is None else store.GOOD,
+            status=outcomes.FAILED if rate is None else outcomes.GOOD,
             why="psend-0: no | \u00e9" if rate is None else None,
             metrics=_metrics(rate) if rate is not None else {},
         )
@@ -220,7 +221,7 @@ def in_memory(
         for repetition, rate in enumerate(of_point)
     ]
     found = Results(Path("nowhere"), Plan(command, **given), ("ppair",), MACHINE, EPOCH_NS)
-    found.status, found.runs = store.COMPLETE, runs
+    found.status, found.runs = outcomes.COMPLETE, runs
     return found
 
 

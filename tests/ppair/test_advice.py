@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ppair import advice, results as store
+from ppair import advice, store
+from ppair import results as outcomes
 from ppair.results import Plan, Point, Results, Run
 from ppair.spec import Spec
 
@@ -27,7 +28,7 @@ def _run(
     rate: float = 1000.0,
     *,
     point: int = 0,
-    status: str = store.GOOD,
+    status: str = outcomes.GOOD,
     steal: float | None = 0.0,
     limit: str = "credit",
     repetition: int | None = None,
@@ -39,8 +40,8 @@ def _run(
         -1 if repetition is None else repetition,  # numbered by _results
         status=status,
         steal_percent=steal,
-        metrics=metrics if status == store.GOOD else {},
-        facts={**FACTS, **facts} if status == store.GOOD else {},
+        metrics=metrics if status == outcomes.GOOD else {},
+        facts={**FACTS, **facts} if status == outcomes.GOOD else {},
     )
 
 
@@ -140,7 +141,7 @@ def test_first_repetition_slower() -> None:
 
 def test_the_first_repetition_must_be_there_to_be_slower() -> None:
     others = [_run(rate, repetition=r) for r, rate in enumerate((940, 1000, 1010, 1020), start=1)]
-    assert not _codes(_run(status=store.FAILED, repetition=0), *others)
+    assert not _codes(_run(status=outcomes.FAILED, repetition=0), *others)
 
 
 def test_two_programs_on_one_core() -> None:
@@ -196,7 +197,7 @@ def test_credit_larger_than_what_can_be_on_its_way() -> None:
 
 
 def test_failed_runs_are_not_looked_at() -> None:
-    failed = _run(status=store.FAILED, steal=50.0)
+    failed = _run(status=outcomes.FAILED, steal=50.0)
     assert not _codes(failed, failed)
     assert not _codes(_run(1000), failed, _run(1001))
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import launch
 import pytest
 from launch import Launcher, Tap
-from ppair import metrics, results as store
+from ppair import metrics, store
+from ppair import results as outcomes
 from ppair.presets import PRESETS
 from ppair.results import Results, Run
 from ppair.units import number
@@ -59,7 +60,7 @@ def test_run(ppair: Launcher) -> None:
     results = ppair.results("out")
     assert [run.repetition for run in results.runs] == [0, 1, 2]
     for run in results.runs:
-        assert run.status == store.GOOD
+        assert run.status == outcomes.GOOD
         assert_accounts(results, run)
 
 
@@ -186,7 +187,7 @@ def test_load_takes_all_of_it(ppair: Launcher) -> None:
     words = ["sweep", "--credit", "10,100", "-m", "300", "--repeat", "2", "--out", "out"]
     assert_done(ppair.run(*words), "out")
     results = ppair.results("out")
-    assert len(results.runs) == 4 and not results.left() and results.status == store.COMPLETE
+    assert len(results.runs) == 4 and not results.left() and results.status == outcomes.COMPLETE
     saved = {path: path.read_bytes() for path in (ppair.folder / "out").glob("*.json")}
     for path in saved:
         path.unlink()
@@ -242,23 +243,23 @@ def test_resume(ppair: Launcher, heard: dict[str, Tap]) -> None:
     process.send_signal(signal.SIGINT)
     assert launch.finish(process).code == 130
     before = ppair.results("out")
-    assert before.status == store.INTERRUPTED
+    assert before.status == outcomes.INTERRUPTED
     statuses = Counter(run.status for run in before.runs)
-    assert statuses[store.GOOD] >= 1 and statuses[store.INTERRUPTED] == 1
+    assert statuses[outcomes.GOOD] >= 1 and statuses[outcomes.INTERRUPTED] == 1
     kept = {run.folder: run for run in before.runs}
 
     assert_done(ppair.run(*words, "--resume", "out"), "out")
     after = ppair.results("out")
-    assert after.status == store.COMPLETE and not after.left()
+    assert after.status == outcomes.COMPLETE and not after.left()
     assert after.plan.seed == before.plan.seed
-    assert {run.status for run in after.runs} == {store.GOOD} and len(after.runs) == 6
+    assert {run.status for run in after.runs} == {outcomes.GOOD} and len(after.runs) == 6
     for run in kept.values():
         assert after.run_folder(run).is_dir()
         again = next(
             r for r in after.runs if (r.point, r.repetition) == (run.point, run.repetition)
         )
-        assert again.attempt == (0 if run.status == store.GOOD else 1)
-        assert (again == run) == (run.status == store.GOOD)
+        assert again.attempt == (0 if run.status == outcomes.GOOD else 1)
+        assert (again == run) == (run.status == outcomes.GOOD)
 
 
 def test_resume_of_another_command(ppair: Launcher) -> None:
@@ -289,7 +290,7 @@ def test_preset(ppair: Launcher, name: str) -> None:
     assert_done(ended, "out")
     results = ppair.results("out")
     points = results.plan.points
-    assert [run.status for run in results.runs] == [store.GOOD] * len(points)
+    assert [run.status for run in results.runs] == [outcomes.GOOD] * len(points)
     lines = [line for line in ended.stdout.splitlines() if " 1/1 " in line]
     assert len(lines) == len(points) > 1
     assert_shows_what_there_is(results)

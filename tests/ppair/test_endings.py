@@ -16,7 +16,8 @@ from typing import Any
 import launch
 import pytest
 from launch import Launcher, Tap
-from ppair import results as store
+from ppair import store
+from ppair import results as outcomes
 from ppair.results import Run
 
 ENDLESS = ("run", "--duration", "1min", "--warmup", "0", "--repeat", "2", "--out", "out")
@@ -57,9 +58,9 @@ def test_interrupted(ppair: Launcher, heard: dict[str, Tap], number: signal.Sign
     ended = launch.finish(process)
     assert ended.code == 130 and ended.lines == ["results: out"]
     assert ppair.results("out").why == f"interrupted by {number.name}"
-    assert_whole(ppair, store.INTERRUPTED)
+    assert_whole(ppair, outcomes.INTERRUPTED)
     run = only_run(ppair)
-    assert run.status == store.INTERRUPTED and run.metrics["messages_per_s"] > 0
+    assert run.status == outcomes.INTERRUPTED and run.metrics["messages_per_s"] > 0
     assert "interrupted" in ended.stdout and "2 of 2 runs have not been done" in ended.stdout
     for tap in heard.values():
         assert tap.of_kind("summary")
@@ -78,7 +79,7 @@ def test_second_signal(ppair: Launcher, heard: dict[str, Tap]) -> None:
     assert launch.finish(process).code == 130
     assert time.monotonic() - asked_s < 3
     assert not ppair.left()
-    assert_whole(ppair, store.INTERRUPTED)
+    assert_whole(ppair, outcomes.INTERRUPTED)
 
 
 def test_interrupted_before_anything_is_measured(ppair: Launcher) -> None:
@@ -89,7 +90,7 @@ def test_interrupted_before_anything_is_measured(ppair: Launcher) -> None:
     wait_for_file(runs / ".p000-r00" / "precv-0.stderr", process)
     process.send_signal(signal.SIGINT)
     assert launch.finish(process).code == 130
-    assert only_run(ppair).status == store.INTERRUPTED
+    assert only_run(ppair).status == outcomes.INTERRUPTED
     assert not ppair.left()
 
 
@@ -113,7 +114,7 @@ def test_killed(ppair: Launcher, heard: dict[str, Tap], command: str) -> None:
     assert process.wait(10) == -signal.SIGKILL
     launch.wait_until_gone(ppair.left(), 10)
     results = ppair.results("out")
-    assert results.status == store.RUNNING and not results.runs
+    assert results.status == outcomes.RUNNING and not results.runs
     assert not list((ppair.folder / "out").glob(".*"))
 
 
@@ -126,7 +127,7 @@ def test_resumed_after_it_was_killed(ppair: Launcher, heard: dict[str, Tap]) -> 
     launch.wait_until_gone(ppair.left(), 10)
     ended = ppair.run(*words, *launch.tapped(heard), "--resume", "out")
     assert ended.code == 0, ended
-    assert_whole(ppair, store.COMPLETE)
+    assert_whole(ppair, outcomes.COMPLETE)
     folders = {path.name for path in (ppair.folder / "out" / "runs").iterdir()}
     assert folders == {"p000-r00", "p001-r00"}
 
@@ -144,8 +145,8 @@ def test_killed_program(ppair: Launcher, heard: dict[str, Tap], program: str) ->
     assert ended.code == run.exit_code == 2
     assert run.why is not None and run.why.startswith(f"{program}-0: was ended by SIGKILL")
     assert f"failed: {program}-0: was ended by SIGKILL" in ended.stdout
-    assert run.status == store.FAILED and not ppair.left()
-    assert_whole(ppair, store.COMPLETE)
+    assert run.status == outcomes.FAILED and not ppair.left()
+    assert_whole(ppair, outcomes.COMPLETE)
 
 
 @pytest.mark.parametrize("program", ["psend", "precv"])
@@ -195,11 +196,11 @@ def test_failed_run(ppair: Launcher, name: str) -> None:
     runs = ppair.results("out").runs
     assert ended.code == code and len(runs) == 2
     for run in runs:
-        assert run.status == store.FAILED and run.exit_code == code
+        assert run.status == outcomes.FAILED and run.exit_code == code
         assert run.why is not None and run.why.startswith(why)
     assert "No run was good." in ended.stdout and "failed" in ended.stdout
     assert "listening on" not in ended.stdout
-    assert_whole(ppair, store.COMPLETE)
+    assert_whole(ppair, outcomes.COMPLETE)
 
 
 def test_program_is_not_there(ppair: Launcher) -> None:
@@ -232,8 +233,8 @@ def test_closed_streams(ppair: Launcher, redirection: str) -> None:
     assert all(re.match(r"results: |ppair: ", line) for line in ended.lines), ended
     assert ("messages/s" in ended.stdout) == (CLOSED[redirection] == 0)
     results = ppair.results("out")
-    assert [run.status for run in results.runs] == [store.GOOD] * 2
-    assert_whole(ppair, store.COMPLETE)
+    assert [run.status for run in results.runs] == [outcomes.GOOD] * 2
+    assert_whole(ppair, outcomes.COMPLETE)
 
 
 def test_page_cannot_be_written(ppair: Launcher) -> None:
@@ -241,7 +242,7 @@ def test_page_cannot_be_written(ppair: Launcher) -> None:
     ended = ppair.run(*SHORT, "--html", "/proc/none/page.html")
     assert ended.code == 1 and "/proc/none" in ended.stderr
     assert "Traceback" not in ended.stderr and "messages/s" in ended.stdout
-    assert_whole(ppair, store.COMPLETE)
+    assert_whole(ppair, outcomes.COMPLETE)
 
 
 # ---- a terminal ----
@@ -329,5 +330,5 @@ def test_control_c(ppair: Launcher, heard: dict[str, Tap]) -> None:
     assert ended.code == 130
     assert [line.removeprefix("^C") for line in last_screen(shown)] == ["results: out"]
     run = only_run(ppair)
-    assert run.status == store.INTERRUPTED and run.metrics["messages_per_s"] > 0
+    assert run.status == outcomes.INTERRUPTED and run.metrics["messages_per_s"] > 0
     assert {peer.name: peer.exit_code for peer in run.peers} == {"psend-0": 130, "precv-0": 0}

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from fake_peer import WELL, told
-from ppair import cli, experiment, peer as peers, results as store
+from ppair import cli, experiment, peer as peers, store
+from ppair import results as outcomes
 from ppair.results import Results, Run
 
 Fakes = Callable[..., Path]
@@ -168,7 +169,7 @@ def test_sweep_runs_its_plan(fakes: Fakes, ppair: Ppair) -> None:
     results = ppair.results()
     assert (results.status, results.why, results.plan.seed) == ("complete", None, 5)
     assert results.plan.order == experiment.interleaved(2, 2, 5)
-    assert all(run.status == store.GOOD for run in results.runs) and len(results.runs) == 4
+    assert all(run.status == outcomes.GOOD for run in results.runs) and len(results.runs) == 4
     credit = [each["argv"][each["argv"].index("--credit") + 1] for each in told(ppair.bin, "precv")]
     values = [results.plan.points[point].values["precv.credit"] for point, _ in results.plan.order]
     assert credit == values

@@ -16,7 +16,8 @@ import network
 import pytest
 from launch import Launcher, Tap
 from network import FAR_ADDRESS, NEAR_ADDRESS, Network
-from ppair import results as store
+from ppair import store
+from ppair import results as outcomes
 from ppair.results import Run
 
 SHORT = ("run", "--duration", "200ms", "--warmup", "20ms", "--repeat", "1", "--out", "out")
@@ -233,7 +234,7 @@ def test_interrupted(driver: Driver, heard: dict[str, Tap], end: tuple[str, ...]
     ended = launch.finish(process)
     assert ended.code == 130, ended
     run = driver.only_run()
-    assert run.status == store.INTERRUPTED and run.facts["missing"] is None
+    assert run.status == outcomes.INTERRUPTED and run.facts["missing"] is None
     assert {peer.name: peer.exit_code for peer in run.peers} == {"psend-0": 130, "precv-0": 0}
     assert not driver.left()
 

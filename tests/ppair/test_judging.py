@@ -9,7 +9,8 @@ from pathlib import Path
 import launch
 import pytest
 from launch import Launcher, Tap
-from ppair import results as store
+from ppair import store
+from ppair import results as outcomes
 
 FAST, SLOW = "--receive-rate 2000", "--receive-rate 1000"
 COUNT = ("-m", "100", "--repeat", "8")
@@ -88,7 +89,7 @@ def test_side_that_fails(ppair: Launcher) -> None:
     assert ended.code == 6, ended
     assert "psend-0: ended with exit code 6" in ended.stdout
     results = ppair.results("out")
-    assert results.status == store.COMPLETE and len(results.good(0)) == 2
+    assert results.status == outcomes.COMPLETE and len(results.good(0)) == 2
 
 
 def test_interrupted_compare(ppair: Launcher, heard: dict[str, Tap]) -> None:
@@ -181,8 +182,8 @@ def test_interrupted_tune(ppair: Launcher, heard: dict[str, Tap]) -> None:
     ended = launch.finish(process)
     assert ended.code == 130, ended
     results = ppair.results("out")
-    assert results.status == store.INTERRUPTED
-    assert [run.status for run in results.runs].count(store.GOOD) >= 2
+    assert results.status == outcomes.INTERRUPTED
+    assert [run.status for run in results.runs].count(outcomes.GOOD) >= 2
     assert not ppair.left()
 
 

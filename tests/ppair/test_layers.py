@@ -32,9 +32,10 @@ STACK: tuple[tuple[str, ...], ...] = (
     ("units", "programs", "axes", "spec"),  # words
     # numbers
     ("metrics", "facts", "advice", "inference", "fits", "credit_fits", "tuning", "verdicts"),
-    ("results", "run_files", "presets", "plots_scale"),  # what is stored
-    ("host", "peer", "pair", "arrangement", "progress"),  # one run
+    ("results", "presets", "plots_scale"),  # what is planned and what came out
+    ("store", "run_files", "host", "peer", "pair", "arrangement", "progress"),  # one run
     ("experiment", "provenance", "tables", "plots_style"),
+    ("comparison", "credit_search"),
     ("plots_heat", "plots_line", "plots_time", "formats_iperf", "formats_quiver"),
     ("plots", "formats"),
     ("page",),
@@ -58,7 +59,6 @@ SAME_LAYER = {
     ("tuning", "fits"),
     ("verdicts", "fits"),
     ("presets", "results"),
-    ("run_files", "results"),
     ("arrangement", "host"),
     ("pair", "host"),
     ("pair", "peer"),
@@ -68,6 +68,7 @@ SAME_LAYER = {
 # What it may name in type hints alone, so that it is not imported when ppair runs.
 FOR_TYPES = {
     ("advice", "results"),
+    ("commands.tune", "credit_search"),
     ("progress", "peer"),
     ("verdicts", "fits"),
     ("verdicts", "results"),
@@ -90,13 +91,13 @@ RESERVED = {
     "asyncio": {"host", "peer", "pair", "experiment"},
     "subprocess": {"host", "programs"},
     "signal": {"host", "peer", "experiment"},
-    "fcntl": {"results"},
+    "fcntl": {"store"},
     "importlib": {"cli"},
     "argparse": {"arrangement", "cli", "output", *(f"commands.{name}" for name in cli.COMMANDS)},
 }
 HEAVY = ("matplotlib", "numpy", "scipy", "rich", "ClusterShell")
 # Files that are longer than others may be.
-LONGER = {"results": 400, "tables": 370}
+LONGER = {"tables": 370}
 
 
 def sources() -> list[Path]:

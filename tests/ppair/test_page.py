@@ -6,7 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 import sample
-from ppair import page, results as store
+from ppair import page, store
+from ppair import results as outcomes
 from ppair.advice import Warning
 from ppair.failure import Failure
 from ppair.results import Plot
@@ -139,7 +140,7 @@ def test_parts_are_there_in_order(text):
 
 def test_an_interrupted_result_says_so():
     results = sample.in_memory({"1": [100]})
-    results.status, results.why = store.INTERRUPTED, "interrupted by SIGINT"
+    results.status, results.why = outcomes.INTERRUPTED, "interrupted by SIGINT"
     assert "interrupted: interrupted by SIGINT</p>" in page.render([results])
 
 

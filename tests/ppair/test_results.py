@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ppair import results as store
+from ppair import store
+from ppair import results as outcomes
 from ppair.advice import Warning
 from ppair.axes import Axis
 from ppair.failure import Exit, Failure
@@ -41,7 +42,7 @@ def _results(tmp_path: Path) -> Results:
 
 
 def _run(point: int = 0, repetition: int = 0, attempt: int = 0, **more: Any) -> Run:
-    given = {"status": store.GOOD, "metrics": {"messages_per_s": 5.0, "limited_by": "credit"}}
+    given = {"status": outcomes.GOOD, "metrics": {"messages_per_s": 5.0, "limited_by": "credit"}}
     return Run(point, repetition, attempt, peers=(PEER,), **{**given, **more})
 
 
@@ -64,8 +65,8 @@ def _refused(code: int, call: Any, *arguments: Any) -> str:
 
 def test_what_is_written_is_what_is_read(results: Results) -> None:
     _record(results, _run(1, 0, steal_percent=0.5, facts={"cpus": [["psend", None]]}))
-    _record(results, _run(0, 0, status=store.FAILED, why="x", exit_code=4, metrics={}))
-    results.status, results.why = store.INTERRUPTED, "interrupted by SIGINT"
+    _record(results, _run(0, 0, status=outcomes.FAILED, why="x", exit_code=4, metrics={}))
+    results.status, results.why = outcomes.INTERRUPTED, "interrupted by SIGINT"
     results.warnings = [Warning("spread", "seen", "advice", (0, 1))]
     results.findings = {"sentences": ["40 credits"], "b_us": 1.5}
     store.save_manifest(results)
@@ -85,7 +86,7 @@ def test_files_of_a_run_move_with_it(results: Results) -> None:
 
 def test_the_manifest_is_there_before_the_first_run(results: Results) -> None:
     again = store.load(results.directory)
-    assert (again.status, again.runs, again.plan) == (store.RUNNING, [], PLAN)
+    assert (again.status, again.runs, again.plan) == (outcomes.RUNNING, [], PLAN)
 
 
 def test_the_summary_can_be_rebuilt(results: Results) -> None:
@@ -124,10 +125,10 @@ def test_folders_are_named(run: Run, name: str) -> None:
 
 
 def test_the_last_attempt_counts(results: Results) -> None:
-    for attempt, status in enumerate((store.FAILED, store.INTERRUPTED, store.GOOD)):
+    for attempt, status in enumerate((outcomes.FAILED, outcomes.INTERRUPTED, outcomes.GOOD)):
         assert store.next_attempt(results, 0, 0) == attempt
         _record(results, _run(attempt=attempt, status=status))
-    assert [(run.attempt, run.status) for run in results.runs] == [(2, store.GOOD)]
+    assert [(run.attempt, run.status) for run in results.runs] == [(2, outcomes.GOOD)]
     again = store.load(results.directory)
     assert again.runs == results.runs and store.next_attempt(again, 0, 0) == 3
     assert len(list((results.directory / "runs").iterdir())) == 3
@@ -136,15 +137,15 @@ def test_the_last_attempt_counts(results: Results) -> None:
 def test_more_than_ten_attempts(results: Results) -> None:
     """Their folders are not in order by name."""
     for attempt in range(12):
-        _record(results, _run(attempt=attempt, status=store.FAILED))
+        _record(results, _run(attempt=attempt, status=outcomes.FAILED))
     assert [run.attempt for run in store.load(results.directory).runs] == [11]
 
 
 def test_what_is_left(results: Results) -> None:
     assert results.left() == list(PLAN.order)
     _record(results, _run(0, 0))
-    _record(results, _run(1, 0, status=store.FAILED))
-    _record(results, _run(0, 1, status=store.INTERRUPTED))
+    _record(results, _run(1, 0, status=outcomes.FAILED))
+    _record(results, _run(0, 1, status=outcomes.INTERRUPTED))
     assert results.left() == [(1, 0), (0, 1), (1, 1)]
 
 
@@ -303,7 +304,7 @@ def test_folders_of_runs_that_were_not_finished_are_left_out(results: Results) -
 
 
 def test_aggregate() -> None:
-    found = store.aggregate([10, None, 30.0, 20])
+    found = outcomes.aggregate([10, None, 30.0, 20])
     assert found and found.values == (10.0, 30.0, 20.0)
     assert (found.mean, found.median) == (20, 20)
     assert found.stddev == statistics.stdev([10, 30, 20])
@@ -311,19 +312,19 @@ def test_aggregate() -> None:
 
 
 def test_aggregate_of_one_and_of_none() -> None:
-    one = store.aggregate([7])
+    one = outcomes.aggregate([7])
     assert one and (one.stddev, one.spread_percent) == (None, None)
-    assert store.aggregate([None, None]) is None and store.aggregate([]) is None
+    assert outcomes.aggregate([None, None]) is None and outcomes.aggregate([]) is None
 
 
 def test_aggregate_of_zeros_has_no_spread() -> None:
-    zeros = store.aggregate([0, 0])
+    zeros = outcomes.aggregate([0, 0])
     assert zeros and zeros.spread_percent is None
 
 
 def test_aggregates_are_of_good_runs_alone(results: Results) -> None:
     _record(results, _run(0, 0, metrics={"messages_per_s": 10.0}))
-    _record(results, _run(0, 1, metrics={"messages_per_s": 99.0}, status=store.INTERRUPTED))
+    _record(results, _run(0, 1, metrics={"messages_per_s": 99.0}, status=outcomes.INTERRUPTED))
     _record(results, _run(1, 0, metrics={"messages_per_s": 50.0}))
     found = results.aggregate(0, "messages_per_s")
     assert found and found.values == (10.0,)

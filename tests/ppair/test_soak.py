@@ -10,7 +10,8 @@ from collections.abc import Callable
 import launch
 import pytest
 from launch import Launcher, Tap
-from ppair import results as store, series, verdicts
+from ppair import series, store, verdicts
+from ppair import results as outcomes
 from ppair.results import Run
 from ppair.series import BINS_MAX, Series
 from ppair.verdicts import Observed, Verdict
@@ -47,7 +48,7 @@ COUNT = 400
 SPAN_S = 400.0
 MEMORY = 5_000_000.0
 RATE = 100_000.0
-GOOD = Run(0, 0, status=store.GOOD, facts={"missing": None})
+GOOD = Run(0, 0, status=outcomes.GOOD, facts={"missing": None})
 
 
 def made_up(shape: Callable[[float], float], noise: float, count: int = COUNT) -> Series:
@@ -234,7 +235,7 @@ def test_number_of_messages(ppair: Launcher) -> None:
     assert list(found) == ["accounting", *rules, "rate precv-0", "rate precv-1"]
     assert found.pop("accounting") is True and set(found.values()) == {None}
     (run,) = ppair.results("out").runs
-    assert run.status == store.GOOD
+    assert run.status == outcomes.GOOD
 
 
 def test_interrupted(ppair: Launcher, heard: dict[str, Tap]) -> None:
@@ -251,7 +252,7 @@ def test_interrupted(ppair: Launcher, heard: dict[str, Tap]) -> None:
     assert found["accounting"] is True
     assert_table(ended.stdout, "The soak passed." if ended.code == 130 else "The soak FAILED.")
     results = ppair.results("out")
-    assert results.status == store.INTERRUPTED and not ppair.left()
+    assert results.status == outcomes.INTERRUPTED and not ppair.left()
     (run,) = results.runs
     counts = [
         launch.only(launch.events_of(results, run.folder, name), "summary")["messages"]
@@ -269,7 +270,7 @@ def test_growth_is_found(ppair: Launcher) -> None:
     found = verdicts_in(ppair)
     assert found["accounting"] is True
     assert found["memory psend-0"] is found["memory precv-0"] is False
-    assert ppair.results("out").status == store.COMPLETE
+    assert ppair.results("out").status == outcomes.COMPLETE
 
 
 def test_loss_is_found(ppair: Launcher) -> None:

@@ -6,7 +6,8 @@ import statistics
 
 import pytest
 import sample
-from ppair import provenance, results as store, table, tables
+from ppair import provenance, store, table, tables
+from ppair import results as outcomes
 from ppair.advice import Warning
 from ppair.metrics import BY_NAME
 from ppair.results import Plot
@@ -73,7 +74,7 @@ def test_of_many_failed_points_three_are_named():
 def test_what_is_still_to_be_run_is_counted():
     order = ((0, 0), (1, 0), (0, 1), (1, 1))
     results = sample.in_memory({"1": [100, 100], "2": []}, order=order)
-    results.status = store.INTERRUPTED
+    results.status = outcomes.INTERRUPTED
     found = tables.main_table(results)
     assert column(found, "good runs") == ["2/2", "0/2"]
     assert column(found, "msg/s") == ["100.0", "-"]

@@ -17,8 +17,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .. import arrangement, experiment, machine, output
-from .. import results as store
+from .. import arrangement, experiment, machine, output, store
 from ..axes import Axis
 from ..failure import Exit, usage
 from ..metrics import PRIMARY

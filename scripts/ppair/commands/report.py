@@ -16,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .. import advice, formats, page, plots, results as store, tables
+from .. import advice, formats, page, plots, store, tables
 from ..failure import Exit, usage
 from ..results import Results
 

@@ -18,14 +18,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from .. import arrangement, axes, experiment, output, results as store
+from .. import arrangement, axes, experiment, output, store
 from ..arrangement import Given
 from ..axes import Axis
 from ..failure import usage
 from ..presets import PRESETS, Preset
 from ..programs import PRECV, PSEND
 from ..progress import Progress
-from ..results import Plan, Plot, Point
+from ..results import Plan, Plot, Point, Results
 from ..spec import Spec
 from ..units import count, number
 
@@ -160,7 +160,7 @@ def _plots(grid_axes: Sequence[Axis]) -> tuple[Plot, ...]:
     return (Plot("Messages per second", across.name, metrics[:1], other.name, kind="heat"),)
 
 
-def _resumed(found: store.Results, plan: Plan) -> store.Results:
+def _resumed(found: Results, plan: Plan) -> Results:
     """FOUND, if it is of this plan."""
     if replace(plan, order=()) != replace(found.plan, order=()) or plan.order != found.plan.order:
         raise usage(f"--resume: {found.directory} is of another command: {' '.join(found.argv)}")

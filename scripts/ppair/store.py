@@ -1,0 +1,251 @@
+"""A results directory: writing and reading it. Schema ppair-result/1.
+
+    DIR/manifest.json     plan, argv, machine, status, why; rewritten after every run
+    DIR/runs/p000-r00/    one run: the event file and stderr of each program, and run.json
+    DIR/summary.json      aggregates and warnings; can be rebuilt from the rest
+
+Files and run folders are written under another name and renamed. Nothing is ever overwritten: a run
+that is done again, after a failure or an interruption, has a folder of its own, p000-r00-a1, and
+the last attempt counts. scripts/README.md has every member.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from . import spec as specs
+from .advice import Warning
+from .axes import Axis
+from .events import strict_json
+from .failure import Exit, Failure, usage
+from .results import Peer, Plan, Plot, Point, Results, Run
+
+SCHEMA = "ppair-result/1"
+
+
+# ---- writing ----
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Strict JSON, by renaming; raises Failure if the disk does not take it."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("w", encoding="ascii") as file:
+            json.dump(value, file, allow_nan=False, indent=1)
+            file.write("\n")
+        temporary.rename(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)  # of no use, and in the way if the disk is full
+        raise Failure(Exit.INTERNAL, f"{path}: {error.strerror}") from None
+
+
+def default_directory(command: str) -> Path:
+    """A new name below ppair-results, here."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    return Path("ppair-results") / f"{stamp}-{command}-{os.getpid()}"
+
+
+def create(directory: Path, plan: Plan, argv: Sequence[str], machine: dict[str, Any]) -> Results:
+    """A new directory with the plan in it."""
+    try:
+        directory.mkdir(parents=True)
+        (directory / "runs").mkdir()
+    except FileExistsError:
+        raise usage(f"{directory}: exists; results are never overwritten") from None
+    except OSError as error:
+        raise Failure(Exit.INTERNAL, f"{directory}: {error.strerror}") from None
+    results = Results(directory, plan, tuple(argv), machine, time.time_ns())
+    save_manifest(results)
+    return results
+
+
+@contextmanager
+def locked(results: Results) -> Iterator[None]:
+    """Keeps another ppair from writing into the directory; raises Failure if one does."""
+    descriptor = os.open(results.directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _lock(descriptor, results.directory)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, directory: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise usage(f"{directory}: another ppair is at work there") from None
+    except OSError:
+        pass  # a file system without locks
+
+
+def next_attempt(results: Results, point: int, repetition: int) -> int:
+    """How often this run has been tried."""
+    tried = [r for r in results.runs if (r.point, r.repetition) == (point, repetition)]
+    return tried[-1].attempt + 1 if tried else 0
+
+
+def record(results: Results, run: Run, scratch: Path) -> None:
+    """Takes a run and its folder SCRATCH, which is in the results directory, into the results."""
+    write_json(scratch / "run.json", asdict(run))
+    try:
+        scratch.rename(results.run_folder(run))
+    except OSError as error:
+        raise Failure(Exit.INTERNAL, f"{results.run_folder(run)}: {error.strerror}") from None
+    _replace(results.runs, run)
+    save_manifest(results)
+
+
+def add_points(results: Results, points: Sequence[Point]) -> None:
+    """For experiments that decide as they go."""
+    results.plan = replace(results.plan, points=results.plan.points + tuple(points))
+
+
+def save_manifest(results: Results) -> None:
+    """All but what runs/ holds."""
+    plan = asdict(results.plan)
+    plan["points"] = [
+        {"id": p.id, "values": p.values, "spec": specs.to_json(p.spec)} for p in results.plan.points
+    ]
+    write_json(
+        results.directory / "manifest.json",
+        {
+            "schema": SCHEMA,
+            "plan": plan,
+            "argv": list(results.argv),
+            "machine": results.machine,
+            "created_ns": results.created_ns,
+            "status": results.status,
+            "why": results.why,
+        },
+    )
+
+
+def save_summary(results: Results) -> None:
+    """What can be made from the rest."""
+    write_json(results.directory / "summary.json", summary(results))
+
+
+def summary(results: Results) -> dict[str, Any]:
+    """Aggregates of every metric, warnings and findings, as JSON has them."""
+    names = list(dict.fromkeys(name for run in results.runs for name in run.metrics))
+    points = []
+    for point in results.plan.points:
+        found = {name: results.aggregate(point.id, name) for name in names if name != "limited_by"}
+        points.append(
+            {
+                "id": point.id,
+                "values": point.values,
+                "command": point.spec.command(),
+                "runs": [
+                    {
+                        "repetition": run.repetition,
+                        "status": run.status,
+                        "why": run.why,
+                        "metrics": run.metrics,
+                    }
+                    for run in results.of_point(point.id)
+                ],
+                "metrics": {
+                    name: value and {**asdict(value), "spread_percent": value.spread_percent}
+                    for name, value in found.items()
+                },
+            }
+        )
+    return {
+        "schema": SCHEMA,
+        "title": results.plan.title,
+        "status": results.status,
+        "why": results.why,
+        "points": points,
+        "warnings": [asdict(warning) for warning in results.warnings],
+        "findings": results.findings,
+    }
+
+
+# ---- reading ----
+
+
+def load(directory: Path) -> Results:
+    """A directory that was written before, complete or not."""
+    results = _read(directory / "manifest.json", lambda value: _results(directory, value))
+    for folder in sorted((directory / "runs").glob("p*")):
+        _replace(results.runs, _read(folder / "run.json", _run))
+    saved = directory / "summary.json"
+    if saved.exists():
+        results.warnings, results.findings = _read(saved, _said)
+    return results
+
+
+Made = TypeVar("Made")
+
+
+def _read(path: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
+    """What MAKE makes of the object in a file; raises Failure if it cannot."""
+    try:
+        value = strict_json(path.read_text(encoding="ascii"))
+    except OSError as error:
+        raise Failure(Exit.INTERNAL, f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise Failure(Exit.INTERNAL, f"{path}: not JSON: {error}") from None
+    try:
+        if path.name != "run.json" and value["schema"] != SCHEMA:
+            raise Failure(Exit.INTERNAL, f"{path}: schema is {value['schema']}, not {SCHEMA}")
+        return make(value)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise Failure(Exit.INTERNAL, f"{path}: not as it was written: {error!r}") from None
+
+
+def _results(directory: Path, manifest: dict[str, Any]) -> Results:
+    return Results(
+        directory,
+        _plan(manifest["plan"]),
+        tuple(manifest["argv"]),
+        manifest["machine"],
+        manifest["created_ns"],
+        manifest["status"],
+        manifest["why"],
+    )
+
+
+def _said(summary: dict[str, Any]) -> tuple[list[Warning], dict[str, Any]]:
+    warnings = [Warning(**{**w, "points": tuple(w["points"])}) for w in summary["warnings"]]
+    return warnings, summary["findings"]
+
+
+def _plan(value: dict[str, Any]) -> Plan:
+    return Plan(
+        **{
+            **value,
+            "axes": tuple(Axis(**{**a, "values": tuple(a["values"])}) for a in value["axes"]),
+            "points": tuple(
+                Point(p["id"], p["values"], specs.from_json(p["spec"])) for p in value["points"]
+            ),
+            "plots": tuple(Plot(**{**p, "y": tuple(p["y"])}) for p in value["plots"]),
+            "metrics": tuple(value["metrics"]),
+            "order": tuple((point, repetition) for point, repetition in value["order"]),
+        }
+    )
+
+
+def _run(value: dict[str, Any]) -> Run:
+    peers = tuple(Peer(**{**p, "argv": tuple(p["argv"])}) for p in value["peers"])
+    return Run(**{**value, "peers": peers})
+
+
+def _replace(runs: list[Run], run: Run) -> None:
+    """RUN in the place of earlier attempts."""
+    same = [r for r in runs if (r.point, r.repetition) == (run.point, run.repetition)]
+    for old in same:
+        if old.attempt < run.attempt:
+            runs.remove(old)
+    if not any(old.attempt > run.attempt for old in same):
+        runs.append(run)
