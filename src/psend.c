@@ -208,9 +208,11 @@ static size_t queue_room(struct outgoing *o, size_t queued_bytes)
 	else if (queued_bytes < o->queued_bytes)
 		o->window_bytes = o->queued_bytes - queued_bytes;
 	o->queued_bytes = queued_bytes;
-	if (queued_bytes >= o->window_bytes)
+	/* a window may be larger than what is handed over at a time: that of a long message */
+	size_t limit_bytes = least(2 * o->window_bytes, BURST_BYTES);
+	if (queued_bytes >= least(o->window_bytes, limit_bytes))
 		return 0;
-	return least(2 * o->window_bytes, BURST_BYTES) - queued_bytes;
+	return limit_bytes - queued_bytes;
 }
 
 /* Sends as much as there is room for, COUNT messages at most. */
@@ -367,6 +369,8 @@ static bool flushed(void *self)
 	struct outgoing *o;
 	STAILQ_FOREACH (o, &s->links, next) {
 		end_stall(s, o, now_ns);
+		if (o->part) /* a message that was begun is ended */
+			link_turn(s, o, now_ns);
 		all = all && !outstanding(o);
 	}
 	return all;

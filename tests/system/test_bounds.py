@@ -44,6 +44,17 @@ def test_large_messages_through_a_small_window() -> None:
     assert one.summary["wall_s"] < 3 * many.summary["wall_s"]
 
 
+@no_sanitizers
+@pytest.mark.parametrize("window", ["32Ki", "64Ki", "128Ki"])
+def test_queue_of_large_messages(window: str) -> None:
+    """Messages as long as the window are not queued in thousands, nor forgotten at the end."""
+    receiver = ["--max-frame", "4Ki", "--session-window", window]
+    psend, precv = pair.run_pair(["-d", "500ms", "--content-size", "64Ki"], receiver)
+    pair.assert_delivered(psend, precv, psend.messages["sent"])
+    assert psend.summary["rss_peak_bytes"] < 16 * MIB
+    assert psend.seconds < 4  # far below the close timeout
+
+
 def peak_behind_a_stopped_receiver(credit: str) -> int:
     """rss_peak_bytes of psend, whose peer does not read for a while."""
     receiver, url = pair.listen("precv", "--credit", credit)
