@@ -1,15 +1,16 @@
 """ppair: experiments with psend and precv.
 
-Layers, each of which imports only lower ones:
+Layers, each of which imports only lower ones; tests/ppair/test_layers.py has them in full:
 
     cli
-    commands/*                run sweep tune compare report soak; never one another
-    experiment                points x repetitions, into a results directory
-    tables plots page formats what is shown; they read results alone
-    pair                      one run of one arrangement
-    peer host                 one process, here or at the other end of ssh
-    results metrics advice inference
-    spec axes events histogram machine programs units failure
+    commands/*                  run sweep tune compare soak report; never one another
+    output page plots formats tables comparison     what is shown; they read results alone
+    experiment credit_search    points x repetitions, into a results directory
+    pair peer host store        one run of one arrangement; one process; one directory
+    results presets             what is planned and what came out
+    metrics inference fits advice verdicts tuning   numbers, and what they mean
+    spec axes programs units    words of a command line
+    events histogram machine failure series table svg
 """
 
 VERSION = "0.1.0"

@@ -102,7 +102,10 @@ def answer(observations: Sequence[Observation], within: float) -> Window:
         within,
     )
     if window is None:
-        raise Failure(Exit.SHORT, "the rates of these windows follow no law: is --duration short?")
+        raise Failure(
+            Exit.SHORT,
+            "the rate does not level off: try a larger --max-credit, or a longer --duration",
+        )
     return window
 
 
@@ -150,7 +153,7 @@ def findings(
     trip = credit_fits.fit_round_trip([c.window for c in halves], rates)
     return {
         "sentences": [
-            _window_sentence(credit, loss, window),
+            _window_sentence(credit, loss, window, max_credit),
             _grant_sentence(cost),
             _trip_sentence(trip),
         ],
@@ -175,19 +178,26 @@ def _in_order(credit: Credit) -> tuple[int, int]:
     return credit.window, credit.grant
 
 
-def _window_sentence(credit: Credit, loss: Effect | None, window: Window) -> str:
+def _window_sentence(
+    credit: Credit, loss: Effect | None, window: Window, max_credit: int
+) -> str:
     text = f"{credit.window} credits, {credit.grant} at a time"
     limits = loss.interval() if loss else None
     if loss and limits:
         half = 50 * (math.exp(limits.high) - math.exp(limits.low))
         text += f": {100 * math.exp(loss.value):.1f} % +- {half:.1f} % of the best rate"
-    return f"{text} (the window is between {window.low:.0f} and {window.high:.0f})."
+    text += f" (the window is between {window.low:.0f} and {window.high:.0f})."
+    if window.high >= max_credit:
+        text += f" The largest window measured was {max_credit}: --max-credit says how large."
+    return text
 
 
 def _grant_sentence(cost: GrantCost | None) -> str:
     if cost is None:
         return "Too few grant sizes to say what a grant costs."
     b = cost.b_interval
+    if b.low <= 0:
+        return f"What a grant costs is lost in the noise: at most {max(b.high, 0) / 1e3:.2f} us."
     return (
         f"One grant costs {b.value / 1e3:.2f} us ({b.low / 1e3:.2f} .. {b.high / 1e3:.2f}): time "
         f"per message = {cost.a_ns:.0f} ns + {cost.b_ns:.0f} ns / grant."

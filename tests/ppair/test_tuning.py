@@ -104,6 +104,15 @@ def test_findings_say_what_was_put_in() -> None:
     assert all(len(row) == len(t["headings"]) for t in found["tables"] for row in t["rows"])
 
 
+def test_a_grant_that_costs_nothing_to_speak_of() -> None:
+    """Is not given a price, let alone a negative one."""
+    found = [(r, c, v + 0.03 * (c.grant < 8)) for r, c, v in simulate(6, 3)]
+    flat = [(r, c, 14.0 + 0.01 * ((7 * r + c.grant) % 5)) for r, c, _ in found if c.window == 4096]
+    rest = [o for o in found if o[1].window != 4096]
+    sentence = tuning.findings([*rest, *flat], 300, MAX_CREDIT, 0.01)["sentences"][1]
+    assert sentence.startswith("What a grant costs is lost in the noise: at most")
+
+
 def test_another_refill_point_must_be_better_for_certain() -> None:
     """Half of the window, unless a quarter is faster in every round."""
     observations = simulate(6, 2, noise=0.002)
@@ -117,5 +126,5 @@ def test_another_refill_point_must_be_better_for_certain() -> None:
 
 def test_too_few_windows() -> None:
     """Is one line."""
-    with pytest.raises(Failure, match="no law"):
+    with pytest.raises(Failure, match="level off"):
         tuning.answer([(0, halved(1), 1.0), (0, halved(2), 2.0)], 0.01)
