@@ -21,6 +21,7 @@ FIRST_SLOWER = 0.95  # of the slowest of the others
 FIRST_NEEDS = 4  # repetitions, so that it is no coincidence
 STEAL_PERCENT = 2.0
 BUSY = 0.9
+CONTENDED_PERCENT = 20.0
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,9 @@ def _busy(results: Results, code: str, end: str, other: str) -> Iterator[Warning
         shares = [run.facts[f"{end}_busy"] for run in results.good(point.id)]
         limits = {run.metrics["limited_by"] for run in results.good(point.id)}
         name = {"psend": "sender cpu", "precv": "receiver cpu"}[end]
-        if shares and statistics.median(shares) > BUSY and limits == {name}:
+        lost = [_not_run_percent(run, end) for run in results.good(point.id)]
+        held = shares and statistics.median(shares) > BUSY and limits == {name}
+        if held and statistics.median(lost) <= CONTENDED_PERCENT:
             found.append((point.id, 100 * statistics.median(shares)))
     yield from _at_points(
         results,
@@ -93,6 +96,30 @@ def _busy(results: Results, code: str, end: str, other: str) -> Iterator[Warning
         f"{end} was busy up to {{:.0f}} % of the time",
         f"the rate is that of {end}'s processor: {other}",
     )
+
+
+def _contended(results: Results) -> Iterator[Warning]:
+    """A thread that is not waiting and does not run either: others have the processors."""
+    found = []
+    for point in results.plan.points:
+        runs = results.good(point.id)
+        lost = [max(_not_run_percent(run, end) for end in ("psend", "precv")) for run in runs]
+        if lost and statistics.median(lost) > CONTENDED_PERCENT:
+            found.append((point.id, statistics.median(lost)))
+    yield from _at_points(
+        results,
+        "contended",
+        found,
+        "a program had to wait for a processor for up to {:.0f} % of the time",
+        "end what else runs here, or give each program a processor of its own (--cpu)",
+    )
+
+
+def _not_run_percent(run: Run, end: str) -> float:
+    """Of the time; 0 where several instances cannot be told apart."""
+    percent = run.metrics.get(f"{end}_cpu_percent")
+    instances = sum(program == end for program, _ in run.facts["cpus"])
+    return 0.0 if percent is None or instances != 1 else 100 * run.facts[f"{end}_busy"] - percent
 
 
 def _sender_cpu(results: Results) -> Iterator[Warning]:
@@ -181,7 +208,7 @@ def _credit_unbound(results: Results) -> Iterator[Warning]:
         results,
         "credit-unbound",
         found,
-        "the credit window is larger (up to {:.3g} MB of bodies) than psend's queue and the "
+        "the credit window is larger (up to {:.1f} MB of bodies) than psend's queue and the "
         "socket buffers together",
         "there, the sockets limit what is on its way, not credit",
     )
@@ -189,6 +216,7 @@ def _credit_unbound(results: Results) -> Iterator[Warning]:
 
 RULES: tuple[Callable[[Results], Iterator[Warning]], ...] = (
     _spread,
+    _contended,
     _sender_cpu,
     _receiver_cpu,
     _first_slower,
@@ -199,6 +227,7 @@ RULES: tuple[Callable[[Results], Iterator[Warning]], ...] = (
 )
 CODES = (
     "spread",
+    "contended",
     "sender-cpu",
     "receiver-cpu",
     "first-slower",

@@ -29,6 +29,7 @@ class Given:
     name: str  # --credit
     value: str | None  # None for a flag
     prefixed: bool = False  # as --precv.credit
+    is_number: bool = True  # or something else that several values can be given of
 
     def words(self, program: str) -> tuple[str, ...]:
         """For PROGRAM's command line."""
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--library-path", metavar="DIR", help="where both find shared libraries first"
     )
     group.add_argument(
-        "--deadline", metavar="T", help="for a run in all [its duration and 30 s; 10min]"
+        "--deadline", metavar="T", help="for a run [its duration and 30 s, or 10min]"
     )
 
 
@@ -121,7 +122,8 @@ def _given(word: str, rest: list[str], folder: Path) -> Given:
         if value is not None:
             raise usage(f"{name}: takes no value")
         return Given(targets, option.name, None, prefixed)
-    return Given(targets, option.name, _value(rest, name) if value is None else value, prefixed)
+    given = _value(rest, name) if value is None else value
+    return Given(targets, option.name, given, prefixed, option.is_number)
 
 
 # ---- making ----

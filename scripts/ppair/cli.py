@@ -6,9 +6,10 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from . import VERSION, arrangement
 from .failure import Exit, Failure
@@ -33,6 +34,23 @@ time or died; 3 refused for lack of authentication; 4 messages are missing; 5 ve
 64 usage; 130 interrupted."""
 
 
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """As wide as psend's; man pages are made from it, and help2man wants a large U."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=98)
+
+    def add_usage(
+        self,
+        usage: str | None,
+        actions: Iterable[argparse.Action],
+        groups: Any,
+        prefix: str | None = None,
+    ) -> None:
+        """Called by argparse."""
+        super().add_usage(usage, actions, groups, prefix or "Usage: ")
+
+
 class Parser(argparse.ArgumentParser):
     """Errors are one line, and exit with 64."""
 
@@ -49,30 +67,29 @@ def _parser() -> Parser:
         epilog="commands:\n"
         + "\n".join(f"  {name:9}{what}" for name, what in COMMANDS.items())
         + f"\n\n{EPILOGUE}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
-    _add_version(parser)
+    _add_version(parser, "ppair")
     parser.add_argument("command", nargs="?", help=argparse.SUPPRESS)
     return parser
 
 
-def _add_version(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--version", action="version", version=f"ppair {VERSION}")
+def _add_version(parser: argparse.ArgumentParser, name: str) -> None:
+    parser.add_argument("--version", action="version", version=f"{name} {VERSION}")
 
 
 def _command_parser(name: str, module: ModuleType) -> Parser:
-    takes = getattr(module, "TAKES_ARRANGEMENT", False)
     parser = Parser(
         prog=f"ppair {name}",
         usage=f"ppair {name} {module.USAGE}",
         description=module.__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
-    _add_version(parser)
+    _add_version(parser, f"ppair-{name}")
     module.add_arguments(parser)
-    if takes:
+    if getattr(module, "TAKES_ARRANGEMENT", False):
         arrangement.add_arguments(parser)
     return parser
 
@@ -115,7 +132,8 @@ def main(argv: Sequence[str], programs: Path) -> int:
         _drop_output()
         return Exit.INTERNAL
     except OSError as error:
-        _complain(str(error))
+        why = error.strerror or str(error)
+        _complain(f"{error.filename}: {why}" if error.filename else why)
         _drop_output()
         return Exit.INTERNAL
 

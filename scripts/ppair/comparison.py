@@ -7,10 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from . import inference, metrics, tables
-from .failure import usage
 from .inference import Comparison, Interval
 from .metrics import PRIMARY, Metric
-from .results import Results
+from .results import Point, Results
 
 Samples = dict[str, tuple[list[float | None], list[float | None]]]  # by metric: of A, of B
 Compared = dict[str, Comparison]  # by metric
@@ -29,43 +28,59 @@ def samples_of_pairs(results: Results) -> Samples:
     }
 
 
-def common_points(a: Results, b: Results) -> list[tuple[str, Samples]]:
-    """Points with the same values on all axes, with their samples."""
-    others = {tuple(sorted(point.values.items())): point.id for point in b.plan.points}
-    found = []
+def common_points(a: Results, b: Results) -> tuple[list[tuple[str, Samples]], list[str]]:
+    """Points with the same values on all axes, with their samples; what is left out, and why."""
+    others = {_name(point): point.id for point in b.plan.points}
+    found, left_out = [], []
     for point in a.plan.points:
-        other = others.get(tuple(sorted(point.values.items())))
+        name = _name(point)
+        other = others.pop(name, None)
         if other is None:
+            left_out.append(f"{name or 'all'}: only A has it")
+            continue
+        sides = (a.good(point.id), b.good(other))
+        empty = [side for side, runs in zip("AB", sides) if not runs]
+        if empty:
+            left_out.append(f"{name or 'all'}: no good runs of {' and '.join(empty)}")
             continue
         samples = {
             metric.name: (
-                [run.metrics[metric.name] for run in a.good(point.id)],
-                [run.metrics[metric.name] for run in b.good(other)],
+                [run.metrics.get(metric.name) for run in sides[0]],
+                [run.metrics.get(metric.name) for run in sides[1]],
             )
             for metric in metrics.METRICS
         }
-        found.append((" ".join(f"{k}={v}" for k, v in point.values.items()), samples))
-    return found
+        found.append((name, samples))
+    return found, left_out + [f"{name or 'all'}: only B has it" for name in others]
+
+
+def _name(point: Point) -> str:
+    return " ".join(f"{key}={value}" for key, value in sorted(point.values.items()))
 
 
 # ---- comparing ----
 
 
 def compare(samples: Samples, paired: bool, min_effect: float) -> Compared:
-    """The metrics that both sides have."""
+    """The metrics that both sides have, the rate among them."""
     known = {
         name: (a, b)
         for name, (a, b) in samples.items()
         if any(v is not None for v in a) and any(v is not None for v in b)
     }
-    if PRIMARY not in known:
-        raise usage("there are no good runs of both sides to compare")
     return inference.compare_all(known, PRIMARY, paired=paired, min_effect=min_effect, seed=0)
 
 
-def crosses(compared: Compared, limit: float | None) -> bool:
-    """Whether B's rate is certainly lower by more than LIMIT, if there is one."""
-    return limit is not None and inference.exceeds(compared[PRIMARY], limit, 1)
+def passes(compared: Compared, limit: float | None) -> bool:
+    """Whether B's rate is not certainly lower by more than LIMIT; not if it cannot be told."""
+    return limit is None or _kept(compared, limit) == "kept"
+
+
+def _kept(compared: Compared, limit: float) -> str:
+    rate = compared[PRIMARY]
+    if rate.verdict is inference.Verdict.TOO_FEW:
+        return "not known to be kept"
+    return "crossed" if inference.exceeds(rate, limit, 1) else "kept"
 
 
 # ---- saying it ----
@@ -93,8 +108,7 @@ def findings(compared: Compared, limit: float | None, where: str = "") -> dict[s
     rate = compared[PRIMARY]
     sentence = f"Rate: {inference.words(rate, 'B', 1)}."
     if limit is not None:
-        said = "crossed" if crosses(compared, limit) else "kept"
-        sentence += f" The limit of {100 * limit:g} % is {said}."
+        sentence += f" The limit of {100 * limit:g} % is {_kept(compared, limit)}."
     return {
         "sentences": [f"{where}: {sentence}" if where else sentence],
         "tables": [

@@ -20,8 +20,6 @@ SCAN_ROUNDS = 4
 REFINE_ROUNDS_MIN = 6
 CONFIRM_ROUNDS = 6
 FAILURES_MAX = 3
-HALVED = "half of the window"  # values of the axis "refill"
-OTHER = "another share"
 
 
 @dataclass
@@ -82,8 +80,8 @@ def _point(search: Search, credit: Credit) -> int:
     """The number of its point, made when it is first needed."""
     if credit not in search.points:
         number = len(search.points)
-        refill = HALVED if credit.is_halved else OTHER
-        values = {"window": f"{credit.window}", "grant": f"{credit.grant}", "refill": refill}
+        window = "twice the grant" if credit.is_halved else f"{credit.window}"
+        values = {"grant": f"{credit.grant}", "window": window}
         point = Point(number, values, search.base.plus(precv=credit.words()))
         store.add_points(search.results, [point])
         search.points[credit] = number

@@ -17,7 +17,7 @@ from contextlib import closing
 from typing import Any
 
 from . import advice, machine, pair, store
-from .failure import Exit
+from .failure import Exit, usage
 from .pair import Outcome
 from .progress import Progress
 from .results import COMPLETE, FAILED, GOOD, INTERRUPTED, RUNNING, Peer, Point, Results, Run
@@ -101,7 +101,9 @@ async def measure_all(
 ) -> None:
     """Several, in this order."""
     for number, repetition in entries:
-        await measure(results, number, repetition, progress)
+        run = await measure(results, number, repetition, progress)
+        if run.exit_code == Exit.USAGE and results.plan.command != "sweep":
+            raise usage(run.why or "")  # the next one would be refused too
 
 
 def conduct(results: Results, steps: Coroutine[Any, Any, None]) -> None:

@@ -138,7 +138,8 @@ def level_fit(observations: Sequence[Observation]) -> LevelFit:
     effects = {
         level: Effect(
             float(values[i]),
-            None if covariance is None else math.sqrt(covariance[i, i]),
+            # one that was seen once is fitted exactly, which says nothing of its error
+            None if covariance is None or counts[i] < 2 else math.sqrt(covariance[i, i]),
             int(counts[i]),
             max(len(blocks) - 1, 1),
         )
@@ -154,7 +155,7 @@ def contrast(fit: LevelFit, a: Hashable, b: Hashable) -> Effect:
     i, j = order.index(a), order.index(b)
     first, second = fit.effects[a], fit.effects[b]
     stderr = None
-    if fit.covariance is not None:
+    if fit.covariance is not None and min(first.count, second.count) > 1:
         cov = fit.covariance
         stderr = math.sqrt(max(float(cov[i, i] + cov[j, j] - 2 * cov[i, j]), 0.0))
     count = min(first.count, second.count)

@@ -26,6 +26,7 @@ class Metric:
     label: str  # of an axis, with its unit
     better: int  # 1: higher is better, -1: lower is, 0: neither
     scale: float = 1.0  # shown = value * scale
+    averaged: bool = True  # whether a mean over runs means something: of percentiles it does not
 
 
 _US = 1e-3  # of ns
@@ -34,12 +35,12 @@ _MEGA = 1e-6
 METRICS: tuple[Metric, ...] = (
     Metric("messages_per_s", "msg/s", "messages per second", 1),
     Metric("bytes_per_s", "MB/s", "body bytes, MB/s", 1, _MEGA),
-    Metric("latency_p50_ns", "lat p50 us", "latency p50, us", -1, _US),
-    Metric("latency_p99_ns", "lat p99 us", "latency p99, us", -1, _US),
-    Metric("latency_max_ns", "lat max us", "latency maximum, us", -1, _US),
-    Metric("settlement_p50_ns", "rtt p50 us", "round trip (settlement) p50, us", -1, _US),
-    Metric("settlement_p99_ns", "rtt p99 us", "round trip (settlement) p99, us", -1, _US),
-    Metric("settlement_max_ns", "rtt max us", "round trip (settlement) maximum, us", -1, _US),
+    Metric("latency_p50_ns", "lat p50 us", "latency p50, us", -1, _US, False),
+    Metric("latency_p99_ns", "lat p99 us", "latency p99, us", -1, _US, False),
+    Metric("latency_max_ns", "lat max us", "latency maximum, us", -1, _US, False),
+    Metric("settlement_p50_ns", "rtt p50 us", "round trip (settlement) p50, us", -1, _US, False),
+    Metric("settlement_p99_ns", "rtt p99 us", "round trip (settlement) p99, us", -1, _US, False),
+    Metric("settlement_max_ns", "rtt max us", "round trip (settlement) max, us", -1, _US, False),
     Metric("call_ns", "call ns", "one send call, ns", -1),
     Metric("psend_cpu_percent", "psend cpu %", "CPU of the senders, %", 0),
     Metric("precv_cpu_percent", "precv cpu %", "CPU of the receivers, %", 0),
@@ -136,11 +137,14 @@ def _cpu(program: str, events: Sequence[Event]) -> dict[str, Value]:
 def _flow_frames(psend: Sequence[Event], precv: Sequence[Event]) -> float | None:
     """FLOW frames per 1000 messages: what receivers of settled messages send after attaching.
 
-    None where dispositions are among the frames, which cannot be told apart.
+    None where dispositions are among the frames, which cannot be told apart. The frames with which
+    a connection is opened come before a warm-up, if there is one, and are not counted then.
     """
     if any(event["messages"]["accepted"] is not None for event in psend):
         return None
-    frames = sum(max(event["credit"]["frames_out"] - HANDSHAKE_FRAMES, 0) for event in precv)
+    warmed_up = all(event["start_s"] > 0 for event in precv)
+    opening = 0 if warmed_up else HANDSHAKE_FRAMES * len(psend)  # a connection for each sender
+    frames = sum(event["credit"]["frames_out"] for event in precv) - opening
     return _share(1000 * frames, sum(event["measured_messages"] for event in precv))
 
 

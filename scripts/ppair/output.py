@@ -40,6 +40,8 @@ def show(arguments: argparse.Namespace, results: Results) -> None:
 
         page.write_page([results], Path(arguments.html))
     print(f"results: {results.directory}", file=sys.stderr)
+    if results.plan.command == "sweep" and results.left():
+        print(f"the rest: the same command with --resume {results.directory}", file=sys.stderr)
 
 
 def show_findings(arguments: argparse.Namespace, findings: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from .provenance import commands_table, environment_table
 from .results import COMPLETE, Results
 from .table import Table, numeric
 
+ROWS_OPEN_MAX = 12  # of a table that is not folded
 CSS = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --soft: #666; --rule: #ccc;
   --band: #f4f4f4; --warn: #fff4d6; --fail: #b00; }
@@ -78,6 +79,7 @@ def render(results: Sequence[Results]) -> str:
             "</head>",
             "<body>",
             "<main>",
+            *(_contents(results) if len(results) > 1 else ()),
             *sections,
             "</main>",
             "</body>",
@@ -87,13 +89,20 @@ def render(results: Sequence[Results]) -> str:
     )
 
 
+def _contents(results: Sequence[Results]) -> Iterator[str]:
+    yield "<nav><ul>"
+    for index, one in enumerate(results):
+        yield f'<li><a href="#r{index}">{text(one.plan.title)}</a></li>'
+    yield "</ul></nav>"
+
+
 def text(value: str) -> str:
     """As text, and in the value of an attribute."""
     return html.escape(tables.plain(value), quote=True)
 
 
 def _section(results: Results, prefix: str) -> Iterator[str]:
-    yield "<section>"
+    yield f'<section id="{prefix.rstrip("-")}">'
     yield f"<h1>{text(results.plan.title)}</h1>"
     if results.status != COMPLETE:
         why = f": {results.why}" if results.why else ""
@@ -106,10 +115,11 @@ def _section(results: Results, prefix: str) -> Iterator[str]:
     for table in tables.finding_tables(results):
         yield from _titled(table)
     title = "Repetitions" if tables.is_single(results) else "Points"
-    yield from _titled(replace(tables.main_table(results), title=title))
+    main = replace(tables.main_table(results), title=title)
+    yield from _folded(main) if len(main.rows) > ROWS_OPEN_MAX else _titled(main)
     if not tables.is_single(results):
         yield from _folded(tables.repetitions_table(results))
-    yield from _titled(environment_table(results), "code")
+    yield from _folded(environment_table(results), "code")
     yield from _folded(commands_table(results), "code")
     yield "</section>"
 

@@ -49,11 +49,14 @@ async def run(spec: Spec, folder: Path, outcome: Outcome, observer: Observer) ->
     """
     senders: list[Peer] = []
     receivers: list[Peer] = []
+    began = asyncio.get_running_loop().time()
+    deadline = began + spec.run_deadline_s
     try:
         try:
             await _start_receivers(spec, folder, outcome, observer, receivers)
+            await _until_ready(receivers, min(began + READY_DEADLINE_S, deadline))
             await _start_senders(spec, folder, outcome, observer, receivers, senders)
-            await _until_ended(spec, senders, receivers)
+            await _until_ended(spec, senders, receivers, deadline)
         except asyncio.CancelledError:
             await _end_in_order(spec, senders, receivers)
             _account(outcome, senders, receivers)
@@ -108,15 +111,16 @@ async def _start(
 async def _start_receivers(
     spec: Spec, folder: Path, outcome: Outcome, observer: Observer, started: list[Peer]
 ) -> None:
-    """All of them, ready."""
-    deadline = asyncio.get_running_loop().time() + READY_DEADLINE_S
     for index in range(spec.receivers):
         where = _host_of(spec, PRECV, index)
         to = [spec.via] if spec.via else ["--listen", _join(listen_address(spec, where), 0)]
         to += ["--forever"] if spec.endless and not spec.via else []
         started.append(await _start(spec, PRECV, index, folder, observer, *to))
         outcome.peers.append(started[-1])
-    async with _tasks(peers.until_ready(receiver, deadline) for receiver in started) as waits:
+
+
+async def _until_ready(receivers: Sequence[Peer], deadline: float) -> None:
+    async with _tasks(peers.until_ready(receiver, deadline) for receiver in receivers) as waits:
         await _all_well(waits, waits)
 
 
@@ -174,9 +178,10 @@ async def _all_well(needed: Tasks, watched: Tasks) -> None:
         task.result()
 
 
-async def _until_ended(spec: Spec, senders: Sequence[Peer], receivers: Sequence[Peer]) -> None:
-    """Raises PeerFailed for the first that ends badly, or that has not ended by the deadline."""
-    deadline = asyncio.get_running_loop().time() + spec.run_deadline_s
+async def _until_ended(
+    spec: Spec, senders: Sequence[Peer], receivers: Sequence[Peer], deadline: float
+) -> None:
+    """Raises PeerFailed for the first that ends badly, or that has not ended by the DEADLINE."""
     everyone = [*senders, *receivers]
     async with _tasks(peers.until_ended(p) for p in everyone) as ends:
         try:

@@ -6,7 +6,7 @@ A preset is a grid, what each of its points means to the two programs, and how i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .axes import Axis, grid
 from .results import Plot
@@ -31,6 +31,12 @@ class Preset:
     precv: Words = ()
     points: Callable[[], Iterable[Values]] | None = None
 
+    def pictures(self) -> tuple[Plot, ...]:
+        """Its plots, with what others have seen below the first."""
+        first = self.plots[0]
+        note = f"{first.note} What others have seen: {self.expected}".strip()
+        return (replace(first, note=note), *self.plots[1:])
+
     def grid(self) -> Iterable[Values]:
         """Values of all points."""
         return self.points() if self.points else grid(self.axes)
@@ -47,7 +53,7 @@ CREDIT_METRICS = (
     "blocked",
     "stalled_percent",
 )
-TAKEN = Axis("taken", ("one", "all"), "messages taken in one event")
+TAKEN = Axis("taken", ("one", "all"), "messages taken before credit is written")
 DRAIN_BATCH = {"one": "1", "all": "0"}
 
 
@@ -215,10 +221,9 @@ def _settle(values: Values) -> tuple[Words, Words]:
         case "pre-settled":
             return ("--presettled",), ()
         case "ack frequency":
-            # the receiver must not wait for more than it has granted
-            return (), ("--ack-frequency", values["n"], "--credit", "2000")
+            return (), ("--ack-frequency", values["n"])
         case "queue depth":
-            return ("--max-unsettled", values["n"]), ("--credit", "2000")
+            return ("--max-unsettled", values["n"]), ()
     return (), ()
 
 
@@ -235,6 +240,7 @@ SETTLE = Preset(
     ),
     words=_settle,
     points=_settle_points,
+    precv=("--credit", "2000"),  # more than any N: the receiver waits for N messages
     plots=(
         Plot(
             "Settling",

@@ -28,6 +28,8 @@ RESERVED = (
     "--parent-fd",
     "--quiet",
     "--forever",
+    "--hdr",  # of which each run would write the same one
+    "--ready-file",
 )
 RESERVED_WHY = "is ppair's own to set"
 # Options that are no part of a run.
@@ -39,7 +41,17 @@ class Option:
     """One option of one program."""
 
     name: str  # --credit
-    takes_value: bool
+    argument: str | None  # what --help calls its value: N, T, LIST ...; None for a flag
+
+    @property
+    def takes_value(self) -> bool:
+        """Or is a flag."""
+        return self.argument is not None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a value has no commas, so that a list of values can be told from one."""
+        return self.argument not in ("LIST", "S", "URL", "ADDR", "ID", "NAME", "FILE", "HOST:PORT")
 
 
 def parse_help(text: str) -> dict[str, Option]:
@@ -50,11 +62,12 @@ def parse_help(text: str) -> dict[str, Option]:
         if not match:
             continue
         names = match[2].split(", ")
-        option = Option(names[0].split("=")[0], "=" in names[0])
+        name, equals, argument = names[0].partition("=")
+        option = Option(name, argument if equals else None)
         if option.name in LEFT_OUT:
             continue
-        for name in [*names, *([match[1][:2]] if match[1] else [])]:
-            options[name.split("=")[0]] = option
+        for alias in [*names, *([match[1][:2]] if match[1] else [])]:
+            options[alias.split("=")[0]] = option
     return options
 
 

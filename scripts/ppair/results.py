@@ -11,6 +11,7 @@ from typing import Any
 
 from .advice import Warning
 from .axes import Axis
+from .metrics import BY_NAME
 from .spec import Spec
 
 GOOD = "good"
@@ -83,7 +84,7 @@ class Run:
     steal_percent: float | None = None
     peers: tuple[Peer, ...] = ()
     metrics: dict[str, Any] = field(default_factory=dict)  # see metrics.measure()
-    facts: dict[str, Any] = field(default_factory=dict)  # what warnings need, see advice.py
+    facts: dict[str, Any] = field(default_factory=dict)  # what warnings need, see facts.py
 
     @property
     def folder(self) -> str:
@@ -97,7 +98,7 @@ class Aggregate:
     """A metric over the good repetitions of a point."""
 
     values: tuple[float, ...]
-    mean: float
+    mean: float | None  # None for percentiles and maxima, which are never averaged
     stddev: float | None  # of a sample; None if there is one value
     median: float
 
@@ -107,15 +108,15 @@ class Aggregate:
         return 100 * self.stddev / self.mean if self.stddev is not None and self.mean else None
 
 
-def aggregate(values: Iterable[float | int | None]) -> Aggregate | None:
-    """None where no value exists."""
+def aggregate(values: Iterable[float | int | None], averaged: bool = True) -> Aggregate | None:
+    """None where no value exists; without mean and deviation if it is not to be AVERAGED."""
     known = tuple(float(value) for value in values if value is not None)
     if not known:
         return None
     return Aggregate(
         values=known,
-        mean=math.fsum(known) / len(known),
-        stddev=statistics.stdev(known) if len(known) > 1 else None,
+        mean=math.fsum(known) / len(known) if averaged else None,
+        stddev=statistics.stdev(known) if averaged and len(known) > 1 else None,
         median=statistics.median(known),
     )
 
@@ -145,7 +146,8 @@ class Results:
 
     def aggregate(self, point: int, metric: str) -> Aggregate | None:
         """Of the good repetitions."""
-        return aggregate(run.metrics.get(metric) for run in self.good(point))
+        averaged = BY_NAME[metric].averaged if metric in BY_NAME else True
+        return aggregate((run.metrics.get(metric) for run in self.good(point)), averaged)
 
     def left(self) -> list[tuple[int, int]]:
         """What of the plan's order has not been run well, in that order."""

@@ -17,6 +17,8 @@ DEFAULT_WARMUP = ("--warmup", "100ms")
 READY_DEADLINE_S = 15.0
 SPARE_S = 30.0  # beyond the duration, for connecting, flushing and closing
 MESSAGES_DEADLINE_S = 600.0
+PROGRAMS_MAX = 1000
+REPETITIONS_MAX = 1000
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,10 @@ class Spec:
         """Refuses what cannot be arranged."""
         if self.run_deadline_s <= 0:  # and times that are none are refused here
             raise usage("--deadline: leaves no time")
-        if self.senders < 1 or self.receivers < 1:
-            raise usage("--senders, --receivers: at least one of each")
+        if not 1 <= self.senders <= PROGRAMS_MAX or not 1 <= self.receivers <= PROGRAMS_MAX:
+            raise usage(f"--senders, --receivers: one to {PROGRAMS_MAX} of each")
+        if self.duration_s is None and self.option(PSEND, "-m", "--messages") and not self.messages:
+            raise usage("--messages 0: has no end; give a --duration")
         if self.via is None and self.senders < self.receivers:
             raise usage(
                 f"--receivers {self.receivers}: without --via each needs a sender, "

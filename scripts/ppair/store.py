@@ -1,8 +1,8 @@
 """A results directory: writing and reading it. Schema ppair-result/1.
 
-    DIR/manifest.json     plan, argv, machine, status, why; rewritten after every run
+    DIR/manifest.json     plan, argv, machine, status, why
     DIR/runs/p000-r00/    one run: the event file and stderr of each program, and run.json
-    DIR/summary.json      aggregates and warnings; can be rebuilt from the rest
+    DIR/summary.json      aggregates, warnings and findings, when the experiment ends
 
 Files and run folders are written under another name and renamed. Nothing is ever overwritten: a run
 that is done again, after a failure or an interruption, has a folder of its own, p000-r00-a1, and
@@ -26,7 +26,8 @@ from .advice import Warning
 from .axes import Axis
 from .events import strict_json
 from .failure import Exit, Failure, usage
-from .results import Peer, Plan, Plot, Point, Results, Run
+from .metrics import PRIMARY
+from .results import GOOD, Peer, Plan, Plot, Point, Results, Run
 
 SCHEMA = "ppair-result/1"
 
@@ -101,12 +102,12 @@ def record(results: Results, run: Run, scratch: Path) -> None:
     except OSError as error:
         raise Failure(Exit.INTERNAL, f"{results.run_folder(run)}: {error.strerror}") from None
     _replace(results.runs, run)
-    save_manifest(results)
 
 
 def add_points(results: Results, points: Sequence[Point]) -> None:
     """For experiments that decide as they go."""
     results.plan = replace(results.plan, points=results.plan.points + tuple(points))
+    save_manifest(results)
 
 
 def save_manifest(results: Results) -> None:
@@ -174,11 +175,25 @@ def summary(results: Results) -> dict[str, Any]:
 # ---- reading ----
 
 
+@contextmanager
+def damage_named(directory: Path) -> Iterator[None]:
+    """For whoever shows what was read: files that somebody has changed are one line."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError) as error:
+        why = f"not as it was written: {type(error).__name__}: {error}".split("\n")[0]
+        raise Failure(Exit.INTERNAL, f"{directory}: {why}") from error
+
+
 def load(directory: Path) -> Results:
     """A directory that was written before, complete or not."""
     results = _read(directory / "manifest.json", lambda value: _results(directory, value))
+    points = {point.id for point in results.plan.points}
     for folder in sorted((directory / "runs").glob("p*")):
-        _replace(results.runs, _read(folder / "run.json", _run))
+        run = _read(folder / "run.json", _run)
+        if run.folder != folder.name or run.point not in points:
+            raise Failure(Exit.INTERNAL, f"{folder}: is not a run of this experiment")
+        _replace(results.runs, run)
     saved = directory / "summary.json"
     if saved.exists():
         results.warnings, results.findings = _read(saved, _said)
@@ -222,23 +237,52 @@ def _said(summary: dict[str, Any]) -> tuple[list[Warning], dict[str, Any]]:
 
 
 def _plan(value: dict[str, Any]) -> Plan:
-    return Plan(
-        **{
-            **value,
-            "axes": tuple(Axis(**{**a, "values": tuple(a["values"])}) for a in value["axes"]),
-            "points": tuple(
-                Point(p["id"], p["values"], specs.from_json(p["spec"])) for p in value["points"]
-            ),
-            "plots": tuple(Plot(**{**p, "y": tuple(p["y"])}) for p in value["plots"]),
-            "metrics": tuple(value["metrics"]),
-            "order": tuple((point, repetition) for point, repetition in value["order"]),
-        }
-    )
+    members: dict[str, Any] = {
+        **value,
+        "axes": tuple(Axis(**{**a, "values": tuple(a["values"])}) for a in value["axes"]),
+        "points": tuple(
+            Point(p["id"], p["values"], specs.from_json(p["spec"])) for p in value["points"]
+        ),
+        "plots": tuple(Plot(**{**p, "y": tuple(p["y"])}) for p in value["plots"]),
+        "metrics": tuple(value["metrics"]),
+        "order": tuple((point, repetition) for point, repetition in value["order"]),
+    }
+    return Plan(**members)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def _check_run(value: dict[str, Any]) -> None:
+    """Raises ValueError for what would be shown as a wrong number, or not at all."""
+    metrics, facts = value["metrics"], value["facts"]
+    for name, metric in metrics.items():
+        if not (isinstance(metric, str) if name == "limited_by" else _is_number(metric)):
+            raise ValueError(f"metrics: {name} is {metric!r}")
+        if name.endswith(("_per_s", "_bytes", "_percent")) and metric is not None and metric < 0:
+            raise ValueError(f"metrics: {name} is negative")
+    if value["status"] == GOOD and facts:
+        numbers = [facts[name] for name in ("psend_busy", "precv_busy", "hosts", "cpu_count")]
+        cpus = [(str(program), cpu) for program, cpu in facts["cpus"]]
+        known = all(n is not None and _is_number(n) for n in numbers)
+        if not known or not all(cpu is None or isinstance(cpu, str) for _, cpu in cpus):
+            raise ValueError("facts are not as they were written")
+        if "limited_by" not in metrics or metrics.get(PRIMARY) is None:
+            raise ValueError("a good run without a rate")
+    if not all(isinstance(value[name], int) for name in ("point", "repetition", "attempt")):
+        raise ValueError("point, repetition and attempt are numbers")
 
 
 def _run(value: dict[str, Any]) -> Run:
-    peers = tuple(Peer(**{**p, "argv": tuple(p["argv"])}) for p in value["peers"])
-    return Run(**{**value, "peers": peers})
+    _check_run(value)
+    members: dict[str, Any] = {**value, "peers": tuple(map(_peer, value["peers"]))}
+    return Run(**members)
+
+
+def _peer(value: dict[str, Any]) -> Peer:
+    members: dict[str, Any] = {**value, "argv": tuple(value["argv"])}
+    return Peer(**members)
 
 
 def _replace(runs: list[Run], run: Run) -> None:

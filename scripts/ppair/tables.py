@@ -6,7 +6,6 @@ never averaged; mean and spread are given for rates and the like alone.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -41,7 +40,6 @@ USUAL = (
     "precv_cpu_percent",
     "stalled_percent",
 )
-ORDER_STATISTIC = re.compile(r"_(p[0-9.]+|max|min)_ns$")
 LIMIT = "limited by"
 STATISTICS = ("median", "mean", "stddev", "spread %")
 MEDIAN_NOTE = "Every number is the median of a point's good runs"
@@ -88,11 +86,6 @@ def shown_column(values: Sequence[float | int | None], metric: Metric) -> list[s
 def percent(value: float | None) -> str:
     """With one decimal."""
     return MISSING if value is None else f"{value:.1f}"
-
-
-def averaged(metric: Metric) -> bool:
-    """Whether a mean over runs says something: not that of percentiles or maxima."""
-    return not ORDER_STATISTIC.search(metric.name)
 
 
 def columns(results: Results) -> list[Metric]:
@@ -142,7 +135,7 @@ def _title(results: Results) -> str:
 
 
 def _note(metrics: Sequence[Metric]) -> str:
-    percentiles = "" if all(averaged(metric) for metric in metrics) else ", percentiles included"
+    percentiles = "" if all(metric.averaged for metric in metrics) else ", percentiles included"
     spread = f"; {SPREAD_NOTE}" if any(m.name == PRIMARY for m in metrics) else ""
     return f"{MEDIAN_NOTE}{percentiles}{spread}."
 
@@ -163,7 +156,7 @@ def _metric_columns(results: Results, metrics: Sequence[Metric]) -> list[Column]
         of_points = [results.aggregate(point.id, metric.name) for point in points]
         medians = [a.median if a else None for a in of_points]
         found.append((metric.heading, shown_column(medians, metric)))
-        if metric.name == PRIMARY:
+        if metric.name == PRIMARY and any(a and len(a.values) > 1 for a in of_points):
             means = [a.mean if a else None for a in of_points]
             found.append(("mean", shown_column(means, metric)))
             spreads = [a.spread_percent if a else None for a in of_points]
@@ -171,8 +164,10 @@ def _metric_columns(results: Results, metrics: Sequence[Metric]) -> list[Column]
     for row, point in enumerate(points):
         if has_failed(results, point.id):
             found[0][1][row] = FAILED_CELL
-    counts = [f"{len(results.good(p.id))}/{wanted(results, p.id)}" for p in points]
-    return [*found, ("good runs", counts), (LIMIT, [_limit(results, p.id) for p in points])]
+    if any(len(results.good(p.id)) != wanted(results, p.id) for p in points):
+        counts = [f"{len(results.good(p.id))}/{wanted(results, p.id)}" for p in points]
+        found.append(("good runs", counts))
+    return [*found, (LIMIT, [_limit(results, p.id) for p in points])]
 
 
 def has_failed(results: Results, point: int) -> bool:
@@ -248,7 +243,7 @@ def _run_table(results: Results) -> Table:
         found = [results.aggregate(point.id, metric.name) for metric in metrics]
         below = [list(STATISTICS), *(map(_statistics, found, metrics)), [""] * len(STATISTICS)]
         named = [(name, cells + more) for (name, cells), more in zip(named, below)]
-        if not all(averaged(metric) for metric in metrics):
+        if not all(metric.averaged for metric in metrics):
             notes.insert(0, "Percentiles and maxima are not averaged: of those, read the median.")
     rows = zip(*(cells for _, cells in named))
     return make(_title(results), [name for name, _ in named], rows, notes)
@@ -264,7 +259,7 @@ def _statistics(found: Aggregate | None, metric: Metric) -> list[str]:
         for value in (found.median, found.mean, found.stddev)
     )
     rest = [mean, stddev, percent(found.spread_percent)]
-    return [median, *(rest if averaged(metric) else [MISSING] * 3)]
+    return [median, *(rest if metric.averaged else [MISSING] * 3)]
 
 
 # ---- findings and warnings ----

@@ -8,6 +8,7 @@ fits.level_fit.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -94,11 +95,17 @@ def _on_grid(value: float) -> int:
 def answer(observations: Sequence[Observation], within: float) -> Window:
     """The window that is good enough, from all that was measured."""
     fit = fits.level_fit(observations)
-    found = {c: e for c, e in fit.effects.items() if isinstance(c, Credit) and c.is_halved}
+    found = [
+        (c.window, e.value, e.stderr, e.count)
+        for c, e in fit.effects.items()
+        if isinstance(c, Credit) and c.is_halved and e.stderr is not None
+    ]
+    # of a few runs that agree by chance, the error is not less than what is usual
+    usual = statistics.median(e * math.sqrt(n) for _, _, e, n in found) if found else 0.0
     window = credit_fits.smallest_within(
-        [credit.window for credit in found],
-        [effect.value for effect in found.values()],
-        [effect.stderr or 0.0 for effect in found.values()],
+        [size for size, _, _, _ in found],
+        [value for _, value, _, _ in found],
+        [max(error, usual / math.sqrt(n)) for _, _, error, n in found],
         within,
     )
     if window is None:
@@ -168,6 +175,7 @@ def findings(
             "window_high": window.high,
             "share_of_best": None if loss is None else math.exp(loss.value),
             "within": within,
+            "certain": is_sure(window),
             "grant_cost": cost and asdict(cost),
             "round_trip": trip and asdict(trip),
         },
@@ -181,7 +189,8 @@ def _in_order(credit: Credit) -> tuple[int, int]:
 def _window_sentence(
     credit: Credit, loss: Effect | None, window: Window, max_credit: int
 ) -> str:
-    text = f"{credit.window} credits, {credit.grant} at a time"
+    text = "" if is_sure(window) else "Not certain yet, a longer --budget may do: "
+    text += f"{credit.window} credits, {credit.grant} at a time"
     limits = loss.interval() if loss else None
     if loss and limits:
         half = 50 * (math.exp(limits.high) - math.exp(limits.low))

@@ -60,13 +60,15 @@ def seconds(text: str, what: str) -> float:
     return float(found[0]) / 1e9 if found[1] else float(found[0])
 
 
-def count(text: str, what: str, least: int = 1) -> int:
+def count(text: str, what: str, least: int = 1, most: int | None = None) -> int:
     """A whole number."""
     found = quantity(text)
     if found is None or found[1] or found[0] != int(found[0]):
         raise usage(f'{what}: "{text}" is not a whole number')
     if found[0] < least:
         raise usage(f'{what}: "{text}" is below {least}')
+    if most is not None and found[0] > most:
+        raise usage(f'{what}: "{text}" is above {most}')
     return int(found[0])
 
 

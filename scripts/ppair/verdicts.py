@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 GROWTH_SHARE = 0.02  # of the memory at first
 GROWTH_BYTES = 256 * 1024
 SLOW_DOWN_SHARE = 0.05  # of the mean rate
+SETTLING_SHARE = 0.1  # of what was observed, if nothing else is said
+SETTLING_S_MAX = 60.0
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Observed:
 
     rss_bytes: dict[str, Series] = field(default_factory=dict)
     rates_per_s: dict[str, Series] = field(default_factory=dict)  # of receivers
-    settling_s: float = 0.0  # left out of the trends
+    settling_s: float | None = None  # left out of the trends; None: a tenth, at most a minute
     run: Run | None = None
 
 
@@ -59,11 +61,23 @@ def _accounting(observed: Observed) -> Iterator[Verdict]:
     yield Verdict("accounting", missing is None, words, {})
 
 
-def _trend(series: Series, settling_s: float) -> tuple[Slope | None, list[float], list[float]]:
+def _trend(
+    series: Series, settling_s: float | None
+) -> tuple[Slope | None, list[float], list[float]]:
     from .fits import slope
 
+    if settling_s is None:
+        last_s = series.times_s[-1] if series.times_s else 0.0
+        settling_s = min(SETTLING_SHARE * last_s, SETTLING_S_MAX)
     times_s, values = series.after(settling_s)
     return slope(times_s, values), times_s, values
+
+
+def _against(change: float, low: float, high: float, limit: float) -> bool | None:
+    """False: certainly worse, and by more than LIMIT; None: that may be, and may not."""
+    if change > limit and low > 0:
+        return False
+    return True if high <= limit else None
 
 
 def _numbers(trend: Slope, first: float, span_s: float) -> dict[str, Any]:
@@ -85,12 +99,13 @@ def _growth(observed: Observed) -> Iterator[Verdict]:
             continue
         span_s, first = times_s[-1] - times_s[0], values[0]
         grown, low, high = (rate * span_s for rate in (trend.per_s, trend.low, trend.high))
-        large = grown > max(GROWTH_SHARE * first, GROWTH_BYTES)
+        limit = max(GROWTH_SHARE * first, GROWTH_BYTES)
         words = (
             f"{first / 1e6:.2f} MB at first, {grown / 1e3:+.0f} kB "
             f"({low / 1e3:+.0f} .. {high / 1e3:+.0f}) in {duration(span_s)}"
         )
-        yield Verdict(rule, not (large and low > 0), words, _numbers(trend, first, span_s))
+        verdict = _against(grown, low, high, limit)
+        yield Verdict(rule, verdict, words, _numbers(trend, first, span_s))
 
 
 def _slow_down(observed: Observed) -> Iterator[Verdict]:
@@ -107,12 +122,12 @@ def _slow_down(observed: Observed) -> Iterator[Verdict]:
         change, low, high = (
             100 * rate * span_s / mean for rate in (trend.per_s, trend.low, trend.high)
         )
-        large = change < -100 * SLOW_DOWN_SHARE
         words = (
             f"{digits(mean)} msg/s, {change:+.1f} % ({low:+.1f} .. {high:+.1f} %) "
             f"in {duration(span_s)}"
         )
-        yield Verdict(rule, not (large and high < 0), words, _numbers(trend, mean, span_s))
+        verdict = _against(-change, -high, -low, 100 * SLOW_DOWN_SHARE)
+        yield Verdict(rule, verdict, words, _numbers(trend, mean, span_s))
 
 
 RULES: tuple[Callable[[Observed], Iterator[Verdict]], ...] = (_accounting, _growth, _slow_down)

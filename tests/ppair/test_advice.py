@@ -71,6 +71,19 @@ def _rates(*rates: float, **more: Any) -> Sequence[Run]:
     return [_run(rate, **more) for rate in rates]
 
 
+def _share(run: Run, precv_percent: float) -> Run:
+    """With the CPU that its programs have used."""
+    percents = {"psend_cpu_percent": 50.0, "precv_cpu_percent": precv_percent}
+    return store.replace(run, metrics={**run.metrics, **percents})
+
+
+def test_others_have_the_processors() -> None:
+    """Busy and not running: then it is not its own processor that is the limit."""
+    run = _run(limit="receiver cpu", precv_busy=0.95)
+    assert _codes(_share(run, 60.0)) == ["contended"]
+    assert _codes(_share(run, 93.0)) == ["receiver-cpu"]
+
+
 def test_nothing_to_warn_of() -> None:
     assert not _codes()
     assert not _codes(*_rates(1000, 1010, 990, 1005, 995))
@@ -84,6 +97,7 @@ def test_every_code_is_in_the_list_and_has_a_rule() -> None:
         for p, limit in enumerate(("sender cpu", "receiver cpu"))
         for rate in (100, 1000, 1010, 600)
     ]
+    busy.append(_share(_run(1000, precv_busy=0.95, point=2, **bad), 10.0))
     found = _warnings(*busy, governor="powersave")
     assert tuple(found) == advice.CODES
     for warning in found.values():
@@ -188,7 +202,7 @@ def test_steal() -> None:
 
 def test_credit_larger_than_what_can_be_on_its_way() -> None:
     found = _warnings(_run(flight_bytes=4_000_001))
-    assert list(found) == ["credit-unbound"] and "4 MB" in found["credit-unbound"].seen
+    assert list(found) == ["credit-unbound"] and "4.0 MB" in found["credit-unbound"].seen
     assert not _codes(_run(flight_bytes=4_000_000))
     assert not _codes(_run(flight_bytes=10**9, bound_bytes=None))
 

@@ -68,11 +68,11 @@ def _refused(call: Callable[..., object], *words: str) -> str:
 
 def test_options_are_read_from_help() -> None:
     psend, precv = (programs.parse_help(HELP.format(program=p, own=OWN[p])) for p in BOTH)
-    assert psend["-m"] == psend["--messages"] == Option("--messages", True)
-    assert psend["--presettled"] == Option("--presettled", False)
-    assert precv["--capacity"] == precv["--credit"] == Option("--credit", True)
-    assert precv["--report-total"] == Option("--report-total", False)
-    assert precv["--clock"] == Option("--clock", True)
+    assert psend["-m"] == psend["--messages"] == Option("--messages", "N")
+    assert psend["--presettled"] == Option("--presettled", None)
+    assert precv["--capacity"] == precv["--credit"] == Option("--credit", "N")
+    assert precv["--report-total"] == Option("--report-total", None)
+    assert precv["--clock"] == Option("--clock", "realtime|monotonic")
     assert "--presettled" not in precv and "--credit" not in psend
 
 
@@ -176,13 +176,13 @@ def test_values_that_look_like_options(split: Split) -> None:
     words = ("--psend", "--presettled", "--content-string", "--credit", "--precv", "-m 5")
     ours, given = split(*words, "--via", "-x", "--repeat", "--json", "--json")
     assert ours == ["--psend=--presettled", "--precv=-m 5", "--via=-x", "--repeat=--json", "--json"]
-    assert given == [Given((PSEND,), "--content-string", "--credit")]
+    assert given == [Given((PSEND,), "--content-string", "--credit", is_number=False)]
 
 
 def test_values_with_an_equals_sign(split: Split) -> None:
     ours, given = split("--psend=--content-string=a=b", "--content-string=a=b")
     assert ours == ["--psend=--content-string=a=b"]
-    assert given == [Given((PSEND,), "--content-string", "a=b")]
+    assert given == [Given((PSEND,), "--content-string", "a=b", is_number=False)]
 
 
 def test_empty_values(split: Split) -> None:

@@ -177,7 +177,7 @@ def test_help_is_quick_and_needs_nothing(words: list[str]) -> None:
         if times_s[-1] < HELP_CPU_S:
             break
     assert min(times_s) < HELP_CPU_S
-    assert ended.stdout.isascii() and ended.stdout.startswith("usage: ppair ")
+    assert ended.stdout.isascii() and ended.stdout.startswith("Usage: ppair ")
     assert not set(HEAVY) & set(ended.stderr.split())
 
 
@@ -192,7 +192,8 @@ def test_help_is_enough() -> None:
 
 @pytest.mark.parametrize("words", [["--version"], ["run", "--version"], ["report", "--version"]])
 def test_version(run: Run, words: list[str]) -> None:
-    assert run(*words) == (0, "ppair 0.1.0\n", "")
+    name = "-".join(["ppair", *words[:-1]])
+    assert run(*words) == (0, f"{name} 0.1.0\n", "")
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"]])
@@ -200,7 +201,7 @@ def test_help_into_a_full_disk(words: list[str]) -> None:
     with open("/dev/full", "w", encoding="ascii") as full:
         ended = _process(words, stdout=full)
     assert ended.returncode == 1
-    assert ended.stderr.startswith("ppair: [Errno 28] No space left on device\n")
+    assert ended.stderr.startswith("ppair: No space left on device\n")
     assert "Exception" not in ended.stderr
 
 
@@ -223,7 +224,7 @@ def test_help_to_somebody_who_does_not_listen() -> None:
         (Failure(Exit.AUTHENTICATION, "caf\u00e9\nor tea"), 3, "ppair: caf\\xe9\\nor tea\n"),
         (KeyboardInterrupt(), 130, ""),
         (BrokenPipeError(), 1, ""),
-        (PermissionError(13, "No", "x\ny"), 1, "ppair: [Errno 13] No: 'x\\ny'\n"),
+        (PermissionError(13, "No", "x\ny"), 1, "ppair: x\\ny: No\n"),
     ],
 )
 def test_how_a_command_ends(

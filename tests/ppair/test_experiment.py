@@ -245,7 +245,8 @@ def test_interrupted_it_keeps_what_was_done(
     fifo.wait()
     process.send_signal(number)
     code, out, err = finish(process)
-    assert (code, err) == (130, "results: out\n")
+    rest = "the rest: the same command with --resume out\n"
+    assert (code, err) == (130, f"results: out\n{rest}")
     _wait_until_gone(_pids(ppair.bin))
     results = ppair.results()
     assert (results.status, results.why) == ("interrupted", f"interrupted by {number.name}")

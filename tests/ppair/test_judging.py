@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 
@@ -149,7 +150,9 @@ def test_points_in_common(ppair: Launcher) -> None:
     ended = ppair.run("compare", "a", "b", "--min-effect", "20%")
     assert ended.code == 0, ended
     assert "credit=20: Rate: no difference" in ended.stdout
-    assert "credit=10" not in ended.stdout and "credit=30" not in ended.stdout
+    assert "credit=10: Rate" not in ended.stdout and "credit=30: Rate" not in ended.stdout
+    assert "Not compared: credit=10: only A has it." in ended.stdout
+    assert "Not compared: credit=30: only B has it." in ended.stdout
 
 
 # ---- tune ----
@@ -163,15 +166,15 @@ def test_tune(ppair: Launcher) -> None:
     found = ppair.results("out").findings["tuning"]
     assert 1 <= found["grant"] <= found["window"] <= 256 and found["within"] == 0.1
     assert found["window_low"] <= found["window_high"]
-    assert ended.stdout.startswith(f"{found['window']} credits, {found['grant']} at a time")
-    assert "One grant costs" in ended.stdout
+    said = f"{found['window']} credits, {found['grant']} at a time"
+    assert ended.stdout.startswith(said if found["certain"] else "Not certain yet")
+    assert said in ended.stdout.splitlines()[0] and "grant costs" in ended.stdout
     results = ppair.results("out")
     for point in results.plan.points:
-        window, grant = int(point.values["window"]), int(point.values["grant"])
+        grant = int(point.values["grant"])
         (run, *_) = results.good(point.id)
         start = launch.only(launch.events_of(results, run.folder, "precv-0"), "start")["options"]
-        assert start["credit"] == window and start["credit_add"] == grant
-        assert start["credit_low"] == window - grant
+        assert start["credit_add"] == grant == start["credit"] - start["credit_low"]
 
 
 def test_interrupted_tune(ppair: Launcher, heard: dict[str, Tap]) -> None:
@@ -207,7 +210,7 @@ def test_report(ppair: Launcher, tmp_path: Path) -> None:
     ended = ppair.run("report", "out", *wanted)
     assert ended.code == 0, ended
     lines = set(ended.stdout.splitlines())
-    rows = [line for line in measured.stdout.splitlines() if " 2/2 " in line]
+    rows = [line for line in measured.stdout.splitlines() if re.match(r" *10{1,3}  ", line)]
     assert len(rows) == 3 and set(rows) <= lines
     written = {path.suffix for path in (tmp_path / "plots").iterdir()}
     assert written == {".svg", ".png"}

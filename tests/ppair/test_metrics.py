@@ -123,11 +123,14 @@ def test_memory_is_that_of_the_largest() -> None:
 
 
 def test_flow_frames_are_known_of_settled_messages_alone() -> None:
-    precv = _precv(2000, credit={"frames_out": 23})
+    precv = _precv(2000, start_s=0.0, credit={"frames_out": 23})
     assert _measure([_psend(presettled=True)], [precv])["flow_frames_per_1000"] == 10
+    warm = _precv(2000, start_s=0.1, credit={"frames_out": 20})  # opened in the warm-up
+    assert _measure([_psend(presettled=True)], [warm])["flow_frames_per_1000"] == 10
     assert _measure([_psend()], [precv])["flow_frames_per_1000"] is None
-    few = _precv(2000, credit={"frames_out": 1})
-    assert _measure([_psend(presettled=True)], [few])["flow_frames_per_1000"] == 0
+    two = _precv(2000, start_s=0.0, credit={"frames_out": 26})
+    senders = [_psend(presettled=True), _psend(presettled=True)]
+    assert _measure(senders, [two])["flow_frames_per_1000"] == 10
 
 
 def test_every_metric_is_there() -> None:

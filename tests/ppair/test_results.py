@@ -64,7 +64,8 @@ def _refused(code: int, call: Any, *arguments: Any) -> str:
 
 
 def test_what_is_written_is_what_is_read(results: Results) -> None:
-    _record(results, _run(1, 0, steal_percent=0.5, facts={"cpus": [["psend", None]]}))
+    known = {"psend_busy": 0.5, "precv_busy": 1, "hosts": 1, "cpu_count": 2}
+    _record(results, _run(1, 0, steal_percent=0.5, facts={**known, "cpus": [["psend", None]]}))
     _record(results, _run(0, 0, status=outcomes.FAILED, why="x", exit_code=4, metrics={}))
     results.status, results.why = outcomes.INTERRUPTED, "interrupted by SIGINT"
     results.warnings = [Warning("spread", "seen", "advice", (0, 1))]

@@ -64,6 +64,7 @@ def made_up(shape: Callable[[float], float], noise: float, count: int = COUNT) -
 def of_memory(shape: Callable[[float], float], noise: float = 10_000, **more: object) -> Observed:
     """What a good soak observes whose psend has so much memory."""
     memory = {"psend-0": made_up(shape, noise)}
+    more = {"settling_s": 0.0, **more}
     return Observed(rss_bytes=memory, run=GOOD, **more)  # type: ignore[arg-type]
 
 
@@ -81,13 +82,13 @@ def verdict_of(observed: Observed, rule: str) -> Verdict:
     return found[rule]
 
 
-MEMORY_SHAPES: dict[str, tuple[Callable[[float], float], float, bool]] = {  # passes?
+MEMORY_SHAPES: dict[str, tuple[Callable[[float], float], float, bool | None]] = {  # passes?
     "flat": (lambda share: MEMORY, 10_000, True),
     "grows": (lambda share: MEMORY + 1e6 * share, 10_000, False),
     "grows by little": (lambda share: MEMORY + 200_000 * share, 10_000, True),
     "grows by a small share": (lambda share: 100e6 + 1e6 * share, 10_000, True),
     "grows by a large share": (lambda share: 100e6 + 4e6 * share, 10_000, False),
-    "grows perhaps": (lambda share: MEMORY + 400_000 * share, 4_000_000, True),
+    "grows perhaps": (lambda share: MEMORY + 400_000 * share, 4_000_000, None),
     "shrinks": (lambda share: MEMORY - 1e6 * share, 10_000, True),
     "leaks at last": (lambda share: MEMORY + max(share - 0.5, 0) * 4e6, 10_000, False),
 }
@@ -116,13 +117,13 @@ def test_growth_while_it_settles() -> None:
     assert verdict_of(settled, "memory psend-0").passed is True
 
 
-RATE_SHAPES: dict[str, tuple[Callable[[float], float], float, bool]] = {  # passes?
+RATE_SHAPES: dict[str, tuple[Callable[[float], float], float, bool | None]] = {  # passes?
     "flat": (lambda share: RATE, 0.01 * RATE, True),
     "slows down": (lambda share: RATE * (1 - 0.1 * share), 0.01 * RATE, False),
     "slows down by little": (lambda share: RATE * (1 - 0.03 * share), 0.01 * RATE, True),
-    "slows down perhaps": (lambda share: RATE * (1 - 0.1 * share), 1.5 * RATE, True),
+    "slows down perhaps": (lambda share: RATE * (1 - 0.1 * share), 1.5 * RATE, None),
     "gets faster": (lambda share: RATE * (1 + 0.3 * share), 0.01 * RATE, True),
-    "goes up and down": (lambda share: RATE * (1 + 0.1 * math.cos(40 * share)), 1.0, True),
+    "goes up and down": (lambda share: RATE * (1 + 0.1 * math.cos(40 * share)), 1.0, None),
     "never moves": (lambda share: 0.0, 0.0, False),
 }
 
@@ -190,10 +191,13 @@ def verdicts_in(ppair: Launcher) -> dict[str, bool | None]:
     return {verdict["rule"]: verdict["passed"] for verdict in found}
 
 
-def assert_table(stdout: str, sentence: str) -> None:
-    """A sentence, and a line for each rule."""
+PASSED = ("The soak passed.", "Nothing is wrong; too short or too noisy to tell: ")
+
+
+def assert_table(stdout: str, *sentences: str) -> None:
+    """One of the sentences, and a line for each rule."""
     lines = stdout.splitlines()
-    assert lines[0] == sentence
+    assert lines[0].startswith(sentences)
     shown = [rule for rule in RULES for line in lines if line.startswith(f"{rule}  ")]
     assert shown == RULES
     assert stdout.isascii()
@@ -204,8 +208,10 @@ def test_soak(ppair: Launcher) -> None:
     ended = ppair.run("soak", "--duration", "3s", *PACED)
     assert ended.code == 0, ended
     assert ended.lines == ["results: out"]
-    assert_table(ended.stdout, "The soak passed.")
-    assert verdicts_in(ppair) == dict.fromkeys(RULES, True)
+    assert_table(ended.stdout, *PASSED)
+    found = verdicts_in(ppair)
+    assert list(found) == RULES and found["accounting"] is True
+    assert False not in found.values()  # what cannot be told depends on the machine's noise
     results = ppair.results("out")
     (run,) = results.runs
     for name in ("psend-0", "precv-0"):
@@ -229,7 +235,7 @@ def test_number_of_messages(ppair: Launcher) -> None:
     words = ["--messages", "200", "--senders", "2", "--receivers", "2"]
     ended = ppair.run("soak", *words, *PACED)
     assert ended.code == 0, ended
-    assert ended.stdout.startswith("The soak passed. It was too short to tell all.")
+    assert ended.stdout.startswith("Nothing is wrong; too short or too noisy to tell: memory")
     rules = [f"memory {program}-{i}" for program in ("precv", "psend") for i in (0, 1)]
     found = verdicts_in(ppair)
     assert list(found) == ["accounting", *rules, "rate precv-0", "rate precv-1"]
@@ -250,7 +256,7 @@ def test_interrupted(ppair: Launcher, heard: dict[str, Tap]) -> None:
     assert ended.code == (130 if found["rate precv-0"] is not False else 7), ended
     assert list(found) == RULES
     assert found["accounting"] is True
-    assert_table(ended.stdout, "The soak passed." if ended.code == 130 else "The soak FAILED.")
+    assert_table(ended.stdout, *(PASSED if ended.code == 130 else ["The soak FAILED."]))
     results = ppair.results("out")
     assert results.status == outcomes.INTERRUPTED and not ppair.left()
     (run,) = results.runs

@@ -54,8 +54,8 @@ def test_the_command_says_what_is_not_usual() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"senders": 0}, "at least one of each"),
-        ({"receivers": 0}, "at least one of each"),
+        ({"senders": 0}, "one to 1000 of each"),
+        ({"receivers": 0}, "one to 1000 of each"),
         ({"receivers": 2}, "--receivers 2: without --via each needs a sender, and there are 1"),
         ({"senders": 2, "receivers": 3}, "without --via each needs a sender, and there are 2"),
         ({"psend_hosts": ("a",)}, "--listen-address"),

@@ -9,7 +9,8 @@ Options that are not in A or B are for both. For each metric: the medians of bot
 95 % interval, and in words whether it is a difference: a rank test says so, the interval leaves out
 1, and the effect is large enough to matter (--min-effect). The rate is tested by itself, the other
 metrics together (Holm), so that many of them do not make a difference by chance. With --fail-above
-the exit code is 7 if the whole interval of the rate is lower than A by more than that.
+the exit code is 7 if the whole interval of the rate is lower than A by more than that, or if there
+are too few repetitions to tell.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from ..axes import Axis
 from ..failure import Exit, usage
 from ..metrics import PRIMARY
 from ..progress import Progress
-from ..results import Plan, Point
-from ..spec import Spec
+from ..results import Plan, Point, Results
+from ..spec import REPETITIONS_MAX, Spec
 from ..units import count, percent
 
 USAGE = "[OPTION...] A B"
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sides", metavar="A B", nargs="*", help="option strings, or directories")
     parser.add_argument("--a", metavar="'...'", help="A, where it has one word only")
     parser.add_argument("--b", metavar="'...'", help="B, the same")
-    parser.add_argument("--repeat", metavar="N", default=REPETITIONS, help=f"[{REPETITIONS}]")
+    parser.add_argument("--repeat", metavar="N", help=f"[{REPETITIONS}]")
     parser.add_argument(
         "--min-effect", metavar="P", default=MIN_EFFECT, help="less is no difference [1%%]"
     )
@@ -85,7 +86,7 @@ def _compare_specs(arguments: argparse.Namespace, a: str, b: str, limit: float |
     ]
     for spec in specs:
         spec.check()
-    repetitions = count(arguments.repeat, "--repeat")
+    repetitions = count(arguments.repeat or REPETITIONS, "--repeat", most=REPETITIONS_MAX)
     plan = Plan(
         command="compare",
         title=f"A: {a or 'as it is'}; B: {b or 'as it is'}",
@@ -106,8 +107,8 @@ def _compare_specs(arguments: argparse.Namespace, a: str, b: str, limit: float |
     results.findings = comparison.findings(found, limit)
     experiment.save_findings(results)
     output.show(arguments, results)
-    crossed = comparison.crosses(found, limit)
-    return experiment.exit_code(results) or (Exit.VERDICT if crossed else Exit.DONE)
+    passed = comparison.passes(found, limit)
+    return experiment.exit_code(results) or (Exit.DONE if passed else Exit.VERDICT)
 
 
 # ---- two directories ----
@@ -118,16 +119,20 @@ def _compare_directories(
 ) -> int:
     from .. import comparison
 
+    given = [f"--{name}" for name in ("html", "out", "repeat") if getattr(arguments, name)]
+    given += [option.name for option in arguments.given]
+    if given:
+        raise usage(f"{given[0]}: two directories are read, and nothing is measured")
     found = [store.load(a), store.load(b)]
-    different = machine.differences(found[0].machine, found[1].machine)
+    different = _differences(*found)
     if different and not arguments.force:
         raise usage(
             f"{a} and {b} are of different machines ({'; '.join(different)}); "
             "--force compares them all the same"
         )
-    points = comparison.common_points(*found)
+    points, left_out = comparison.common_points(*found)
     if not points:
-        raise usage(f"{a} and {b} have no point in common")
+        raise usage(f"{a} and {b} have nothing to compare: {'; '.join(left_out)}")
     min_effect = percent(arguments.min_effect, "--min-effect")
     compared = [
         (values, comparison.compare(samples, False, min_effect)) for values, samples in points
@@ -135,8 +140,23 @@ def _compare_directories(
     findings = comparison.joined(
         [comparison.findings(one, limit, values) for values, one in compared]
     )
+    sides = zip(SIDES, found)
+    findings["sentences"] += [f"{name}: {' '.join(side.argv)}" for name, side in sides]
+    findings["sentences"] += [f"Not compared: {what}." for what in left_out]
     if different:
         findings["sentences"].append(f"The machines differ: {'; '.join(different)}.")
     output.show_findings(arguments, findings)
-    crossed = any(comparison.crosses(one, limit) for _, one in compared)
-    return Exit.VERDICT if crossed else Exit.DONE
+    passed = all(comparison.passes(one, limit) for _, one in compared)
+    return Exit.DONE if passed else Exit.VERDICT
+
+
+def _differences(a: Results, b: Results) -> list[str]:
+    """Of the machines: the driver's, and those at the other end of ssh."""
+    hosts = [
+        sorted({host or "" for run in side.runs for host in (peer.host for peer in run.peers)})
+        for side in (a, b)
+    ]
+    found = machine.differences(a.machine, b.machine)
+    if hosts[0] != hosts[1]:
+        found.append(f"hosts: {', '.join(hosts[0])} and {', '.join(hosts[1])}")
+    return found

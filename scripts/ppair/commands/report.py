@@ -43,14 +43,15 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.format not in FORMATS:
         raise usage(f'--format: "{arguments.format}" is none of {", ".join(FORMATS)}')
     picture_formats = _picture_formats(arguments.plot_format)
-    found = [_load(Path(name)) for name in arguments.directories]
-    sys.stdout.write(_report(found, arguments.format))
-    if arguments.plots:
-        for path in _write_plots(found, Path(arguments.plots), picture_formats):
-            print(f"plot: {path}", file=sys.stderr)
-    if arguments.html:
-        page.write_page(found, Path(arguments.html))
-        print(f"page: {arguments.html}", file=sys.stderr)
+    with store.damage_named(Path(", ".join(arguments.directories))):
+        found = [_load(Path(name)) for name in arguments.directories]
+        sys.stdout.write(_report(found, arguments.format))
+        if arguments.plots:
+            for path in _write_plots(found, Path(arguments.plots), picture_formats):
+                print(f"plot: {path}", file=sys.stderr)
+        if arguments.html:
+            page.write_page(found, Path(arguments.html))
+            print(f"page: {arguments.html}", file=sys.stderr)
     return Exit.DONE
 
 

@@ -14,7 +14,7 @@ import argparse
 from .. import arrangement, experiment, output
 from ..progress import Progress
 from ..results import Plan, Point
-from ..spec import Spec
+from ..spec import REPETITIONS_MAX, Spec
 from ..units import count
 
 USAGE = "[OPTION...] [OPTION OF psend OR precv...]"
@@ -33,7 +33,7 @@ def main(arguments: argparse.Namespace) -> int:
     base = Spec(bin=str(arguments.folder))
     spec = arrangement.apply(base, arguments, arguments.given).with_defaults()
     spec.check()
-    repetitions = count(arguments.repeat, "--repeat")
+    repetitions = count(arguments.repeat, "--repeat", most=REPETITIONS_MAX)
     plan = Plan(
         command="run",
         title=spec.command() or "psend and precv with their defaults",

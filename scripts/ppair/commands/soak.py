@@ -28,8 +28,6 @@ from ..verdicts import Observed, Verdict
 
 USAGE = "--duration T | --messages N [OPTION...] [OPTION OF psend OR precv...]"
 TAKES_ARRANGEMENT = True
-SETTLING_SHARE = 0.1  # of the duration
-SETTLING_S_MAX = 60.0
 INTERVALS = 100  # in a short soak
 INTERVAL_S = (0.1, 1.0)  # least and most
 FOREVER_S = 1e9
@@ -48,7 +46,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Soaks, and judges."""
     spec = _spec(arguments)
     plan = Plan("soak", spec.command(), (), (Point(0, {}, spec),), 1, 0, order=((0, 0),))
-    observed = Observed(settling_s=_settling_s(arguments, spec))
+    observed = Observed(settling_s=_settling_s(arguments))
     results = output.create(arguments, plan)
     with Progress(None, on_event=lambda peer, event: _observe(observed, peer, event)) as progress:
         experiment.conduct(results, experiment.measure_all(results, results.left(), progress))
@@ -74,10 +72,8 @@ def _spec(arguments: argparse.Namespace) -> Spec:
     return spec
 
 
-def _settling_s(arguments: argparse.Namespace, spec: Spec) -> float:
-    if arguments.settling is not None:
-        return seconds(arguments.settling, "--settling")
-    return min(SETTLING_SHARE * (spec.duration_s or FOREVER_S), SETTLING_S_MAX)
+def _settling_s(arguments: argparse.Namespace) -> float | None:
+    return None if arguments.settling is None else seconds(arguments.settling, "--settling")
 
 
 def _observe(observed: Observed, peer: Peer, event: Event) -> None:
@@ -100,8 +96,9 @@ WORDS = {True: "passed", False: "FAILED", None: "cannot tell"}
 
 def _findings(found: list[Verdict]) -> dict[str, object]:
     sentence = "The soak passed." if verdicts.passed(found) else "The soak FAILED."
-    if verdicts.passed(found) and any(verdict.passed is None for verdict in found):
-        sentence += " It was too short to tell all."
+    open_rules = [verdict.rule for verdict in found if verdict.passed is None]
+    if verdicts.passed(found) and open_rules:
+        sentence = f"Nothing is wrong; too short or too noisy to tell: {', '.join(open_rules)}."
     rows = [[verdict.rule, WORDS[verdict.passed], verdict.words] for verdict in found]
     return {
         "sentences": [sentence],

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import argparse
 import random
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from .. import arrangement, axes, experiment, output, store
+from .. import arrangement, axes, experiment, machine, output, store
 from ..arrangement import Given
 from ..axes import Axis
 from ..failure import usage
@@ -26,20 +27,22 @@ from ..presets import PRESETS, Preset
 from ..programs import PRECV, PSEND
 from ..progress import Progress
 from ..results import Plan, Plot, Point, Results
-from ..spec import Spec
+from ..spec import REPETITIONS_MAX, Spec
 from ..units import count, number
 
 USAGE = "[OPTION...] [OPTION OF psend OR precv [VALUES]...]"
 TAKES_ARRANGEMENT = True
 REPETITIONS = "3"
-# Options of which a value may have commas.
-NEVER_AXES = ("--cpu", "--percentiles", "--content-string", "--hdr", "--output", "--ready-file")
 SERIES_MAX = 6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of this command alone, and where results go."""
-    parser.add_argument("--preset", metavar="NAME", help=f"one of {', '.join(PRESETS)}")
+    parser.add_argument("--preset", metavar="NAME", help="a published experiment, see below")
+    parser.epilog = "presets, and what others have seen:\n" + "".join(
+        f"  {name}\n{textwrap.indent(textwrap.fill(f'{p.title}. {p.expected}', 90), ' ' * 6)}\n"
+        for name, p in PRESETS.items()
+    )
     parser.add_argument("--repeat", metavar="N", default=REPETITIONS, help=f"[{REPETITIONS}]")
     parser.add_argument("--seed", metavar="N", help="of the order [random, and recorded]")
     parser.add_argument(
@@ -65,7 +68,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace, seed: int | None) -> Plan:
-    repetitions = count(arguments.repeat, "--repeat")
+    repetitions = count(arguments.repeat, "--repeat", most=REPETITIONS_MAX)
     if arguments.seed is not None:
         seed = count(arguments.seed, "--seed", 0)
     elif seed is None:
@@ -84,7 +87,7 @@ def _plan(arguments: argparse.Namespace, seed: int | None) -> Plan:
 
 
 def _is_axis(given: Given) -> bool:
-    return bool(given.value and given.name not in NEVER_AXES and axes.is_several(given.value))
+    return bool(given.value and given.is_number and axes.is_several(given.value))
 
 
 def _base(arguments: argparse.Namespace, single: Sequence[Given], preset: Preset | None) -> Spec:
@@ -106,9 +109,12 @@ def _preset_plan(
     points = []
     for index, values in enumerate(preset.grid()):
         psend, precv = preset.words(values)
+        varied = [given.name for given in single if given.name in (*psend, *precv)]
+        if varied:
+            raise usage(f"{varied[0]}: is what --preset {arguments.preset} varies")
         points.append(Point(index, values, base.plus(psend, precv)))
     return Plan(
-        "sweep", preset.title, preset.axes, tuple(points), 0, 0, preset.plots, preset.metrics
+        "sweep", preset.title, preset.axes, tuple(points), 0, 0, preset.pictures(), preset.metrics
     )
 
 
@@ -152,9 +158,7 @@ def _plots(grid_axes: Sequence[Axis]) -> tuple[Plot, ...]:
     if not others:
         return (Plot(f"Rate and latency by {across.name}", across.name, metrics),)
     other = others[0]
-    if len(grid_axes) > 2:
-        return ()
-    if len(other.values) <= SERIES_MAX:
+    if len(other.values) <= SERIES_MAX or len(grid_axes) > 2:
         title = f"Rate and latency by {across.name} and {other.name}"
         return (Plot(title, across.name, metrics, other.name),)
     return (Plot("Messages per second", across.name, metrics[:1], other.name, kind="heat"),)
@@ -162,6 +166,9 @@ def _plots(grid_axes: Sequence[Axis]) -> tuple[Plot, ...]:
 
 def _resumed(found: Results, plan: Plan) -> Results:
     """FOUND, if it is of this plan."""
-    if replace(plan, order=()) != replace(found.plan, order=()) or plan.order != found.plan.order:
+    if plan != found.plan:
         raise usage(f"--resume: {found.directory} is of another command: {' '.join(found.argv)}")
+    different = machine.differences(found.machine, machine.to_json(machine.describe()))
+    if different:
+        raise usage(f"--resume: {found.directory} is of another machine: {'; '.join(different)}")
     return found

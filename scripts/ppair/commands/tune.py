@@ -50,7 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-credit", metavar="N", default=MAX_CREDIT, help=f"largest window [{MAX_CREDIT}]"
     )
     parser.add_argument(
-        "--budget", metavar="T", default=BUDGET, help=f"time for the search [{BUDGET}]"
+        "--budget",
+        metavar="T",
+        default=BUDGET,
+        help=f"time for the search, after a first scan [{BUDGET}]",
     )
     parser.add_argument("--seed", metavar="N", help="of the order [random, and recorded]")
     output.add_arguments(parser)
@@ -62,29 +65,36 @@ def main(arguments: argparse.Namespace) -> int:
 
     search = _prepare(arguments)
     results = search.results
-    with search.progress:
-        experiment.conduct(results, credit_search.steps(search))
-    if search.rounds >= credit_search.SCAN_ROUNDS:
-        results.findings = tuning.findings(
-            search.observations, search.size, search.max_credit, search.within
-        )
-        experiment.save_findings(results)
+    try:
+        with search.progress:
+            experiment.conduct(results, credit_search.steps(search))
+    finally:
+        if search.rounds >= credit_search.SCAN_ROUNDS:
+            results.findings = tuning.findings(
+                search.observations, search.size, search.max_credit, search.within
+            )
+            experiment.save_findings(results)
     output.show(arguments, results)
     return experiment.exit_code(results)
 
 
 def _prepare(arguments: argparse.Namespace) -> Search:
-    from ..credit_search import HALVED, OTHER, Search
+    from ..credit_search import Search
 
     base = arrangement.apply(Spec(bin=str(arguments.folder)), arguments, arguments.given)
     if base.option(PRECV, "--credit", "--capacity", "--credit-low", "--credit-add"):
         raise usage("--credit: tune looks for it; --max-credit is the largest")
+    if base.messages is not None:
+        raise usage("--messages: each run has the same time: give a --duration")
     base = replace(
         base,
         psend=RUN_DURATION + RUN_WARMUP + base.psend,
         precv=RUN_WARMUP + base.precv,
     )
     base.check()
+    within = percent(arguments.within, "--within")
+    if not within:
+        raise usage("--within: more than 0")
     seed = (
         random.SystemRandom().randrange(2**31)
         if arguments.seed is None
@@ -95,20 +105,19 @@ def _prepare(arguments: argparse.Namespace) -> Search:
         command="tune",
         title="The smallest credit window that is nearly as good as any",
         axes=(
-            Axis("window", (), "credit window, messages", log=True),
             Axis("grant", (), "credits granted at a time", log=True),
-            Axis("refill", (HALVED, OTHER), "granted at a time"),
+            Axis("window", (), "credit window"),
         ),
         points=(),
         repetitions=0,
         seed=seed,
-        plots=(Plot("Rate by grant", "grant", (PRIMARY,), "refill"),),
+        plots=(Plot("Rate by grant", "grant", (PRIMARY,), "window"),),
     )
     return Search(
         results=output.create(arguments, plan),
         base=base,
         progress=Progress(None),
-        within=percent(arguments.within, "--within"),
+        within=within,
         max_credit=max_credit,
         deadline_s=time.monotonic() + seconds(arguments.budget, "--budget"),
         chance=random.Random(seed),
