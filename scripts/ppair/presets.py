@@ -32,9 +32,9 @@ class Preset:
     points: Callable[[], Iterable[Values]] | None = None
 
     def pictures(self) -> tuple[Plot, ...]:
-        """Its plots, with what others have seen below the first."""
+        """Its plots, with what is to be seen below the first."""
         first = self.plots[0]
-        note = f"{first.note} What others have seen: {self.expected}".strip()
+        note = f"{first.note} Expected: {self.expected}".strip()
         return (replace(first, note=note), *self.plots[1:])
 
     def grid(self) -> Iterable[Values]:

@@ -39,7 +39,7 @@ SERIES_MAX = 6
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of this command alone, and where results go."""
     parser.add_argument("--preset", metavar="NAME", help="a published experiment, see below")
-    parser.epilog = "presets, and what others have seen:\n" + "".join(
+    parser.epilog = "presets, and what is to be seen:\n" + "".join(
         f"  {name}\n{textwrap.indent(textwrap.fill(f'{p.title}. {p.expected}', 90), ' ' * 6)}\n"
         for name, p in PRESETS.items()
     )
