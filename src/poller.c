@@ -47,20 +47,24 @@ void poller_handle(struct poller *p, pn_event_t *event, pn_event_type_t type)
 }
 
 /* Without asking first whether the sockets will take it. */
-void poller_write(struct poller *p)
+static void write_out(struct poller *p, bool asked)
 {
 	for (size_t i = 0; i < p->count; i++)
-		if (pn_selectable_is_writing(p->selectables[i])
+		if ((!asked || pn_selectable_is_writing(p->selectables[i]))
 			&& !pn_selectable_is_terminal(p->selectables[i]))
 			pn_selectable_writable(p->selectables[i]);
+}
+
+/* Where the library has asked for it. */
+void poller_write(struct poller *p)
+{
+	write_out(p, true);
 }
 
 /* The library asks for writing in an event of its own, which is behind those not yet handled. */
 void poller_flush(struct poller *p)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (!pn_selectable_is_terminal(p->selectables[i]))
-			pn_selectable_writable(p->selectables[i]);
+	write_out(p, false);
 }
 
 /* Fills fds. Returns whether any of them waits to write. */

@@ -36,7 +36,7 @@ class Warning:
 
 def warnings(results: Results) -> list[Warning]:
     """Of all rules, in their order."""
-    return [warning for rule in RULES for warning in rule(results)]
+    return [warning for rule in RULES.values() for warning in rule(results)]
 
 
 def _runs(results: Results) -> list[Run]:
@@ -50,66 +50,54 @@ def _about(results: Results, points: list[int]) -> str:
         return ""
     if len(points) > 1:
         return f" at {len(points)} of {total} points"
-    values = next(point.values for point in results.plan.points if point.id == points[0])
-    return " at " + " ".join(f"{name}={value}" for name, value in values.items())
+    return " at " + next(point.label for point in results.plan.points if point.id == points[0])
+
+
+Seen = Callable[[list["Run"]], float | None]  # in the good runs of a point, of which there are some
 
 
 def _at_points(
-    results: Results, code: str, found: list[tuple[int, float]], seen: str, advice: str
+    results: Results, code: str, seen: Seen, words: str, advice: str
 ) -> Iterator[Warning]:
-    """One warning for all points at which something was seen; SEEN takes the largest value."""
+    """One warning for all points at which something is seen; WORDS takes the largest value."""
+    found: dict[int, float] = {}
+    for point in results.plan.points:
+        runs = results.good(point.id)
+        value = seen(runs) if runs else None
+        if value is not None:
+            found[point.id] = value
     if found:
-        points = [point for point, _ in found]
-        text = seen.format(max(value for _, value in found)) + _about(results, points)
-        yield Warning(code, text, advice, tuple(points))
+        text = words.format(max(found.values())) + _about(results, list(found))
+        yield Warning(code, text, advice, tuple(found))
 
 
 def _spread(results: Results) -> Iterator[Warning]:
-    found = []
-    for point in results.plan.points:
-        rate = results.aggregate(point.id, PRIMARY)
-        if rate and rate.spread_percent is not None and rate.spread_percent > SPREAD_PERCENT:
-            found.append((point.id, rate.spread_percent))
+    def seen(runs: list[Run]) -> float | None:
+        rate = results.aggregate(runs[0].point, PRIMARY)
+        percent = rate.spread_percent if rate else None
+        return percent if percent is not None and percent > SPREAD_PERCENT else None
+
     yield from _at_points(
         results,
         "spread",
-        found,
+        seen,
         "repetitions differ: standard deviation up to {:.0f} % of the mean",
         "close other programs, give each its processor (--cpu), run longer or repeat more",
     )
 
 
-def _busy(results: Results, code: str, end: str, other: str) -> Iterator[Warning]:
-    found = []
-    for point in results.plan.points:
-        shares = [run.facts[f"{end}_busy"] for run in results.good(point.id)]
-        limits = {run.metrics["limited_by"] for run in results.good(point.id)}
-        name = {"psend": "sender cpu", "precv": "receiver cpu"}[end]
-        lost = [_not_run_percent(run, end) for run in results.good(point.id)]
-        held = shares and statistics.median(shares) > BUSY and limits == {name}
-        if held and statistics.median(lost) <= CONTENDED_PERCENT:
-            found.append((point.id, 100 * statistics.median(shares)))
-    yield from _at_points(
-        results,
-        code,
-        found,
-        f"{end} was busy up to {{:.0f}} % of the time",
-        f"the rate is that of {end}'s processor: {other}",
-    )
-
-
 def _contended(results: Results) -> Iterator[Warning]:
     """A thread that is not waiting and does not run either: others have the processors."""
-    found = []
-    for point in results.plan.points:
-        runs = results.good(point.id)
+
+    def seen(runs: list[Run]) -> float | None:
         lost = [max(_not_run_percent(run, end) for end in ("psend", "precv")) for run in runs]
-        if lost and statistics.median(lost) > CONTENDED_PERCENT:
-            found.append((point.id, statistics.median(lost)))
+        percent = statistics.median(lost)
+        return percent if percent > CONTENDED_PERCENT else None
+
     yield from _at_points(
         results,
         "contended",
-        found,
+        seen,
         "a program had to wait for a processor for up to {:.0f} % of the time",
         "end what else runs here, or give each program a processor of its own (--cpu)",
     )
@@ -117,39 +105,53 @@ def _contended(results: Results) -> Iterator[Warning]:
 
 def _not_run_percent(run: Run, end: str) -> float:
     """Of the time; 0 where several instances cannot be told apart."""
-    percent = run.metrics.get(f"{end}_cpu_percent")
+    percent: float | None = run.metrics.get(f"{end}_cpu_percent")
     instances = sum(program == end for program, _ in run.facts["cpus"])
-    return 0.0 if percent is None or instances != 1 else 100 * run.facts[f"{end}_busy"] - percent
+    busy: float = run.facts[f"{end}_busy"]
+    return 0.0 if percent is None or instances != 1 else 100 * busy - percent
+
+
+def _busy(results: Results, code: str, end: str, limit: str, other: str) -> Iterator[Warning]:
+    def seen(runs: list[Run]) -> float | None:
+        share = statistics.median(run.facts[f"{end}_busy"] for run in runs)
+        lost = statistics.median(_not_run_percent(run, end) for run in runs)
+        held = share > BUSY and {run.metrics["limited_by"] for run in runs} == {limit}
+        return 100 * share if held and lost <= CONTENDED_PERCENT else None
+
+    yield from _at_points(
+        results,
+        code,
+        seen,
+        f"{end} was busy up to {{:.0f}} % of the time",
+        f"the rate is that of {end}'s processor: {other}",
+    )
 
 
 def _sender_cpu(results: Results) -> Iterator[Warning]:
-    return _busy(results, "sender-cpu", "psend", "more senders (--senders 2) could do more")
+    other = "more senders (--senders 2) could do more"
+    return _busy(results, "sender-cpu", "psend", "sender cpu", other)
 
 
 def _receiver_cpu(results: Results) -> Iterator[Warning]:
-    return _busy(
-        results,
-        "receiver-cpu",
-        "precv",
-        "with two receivers (--senders 2 --receivers 2) there is more",
-    )
+    other = "with two receivers (--senders 2 --receivers 2) there is more"
+    return _busy(results, "receiver-cpu", "precv", "receiver cpu", other)
 
 
 def _first_slower(results: Results) -> Iterator[Warning]:
     """The first is below all others by more than these differ, so that it is no coincidence."""
-    found = []
-    for point in results.plan.points:
-        runs = results.good(point.id)
-        rates = [run.metrics[PRIMARY] for run in runs]
-        if len(rates) >= FIRST_NEEDS and runs[0].repetition == 0:
-            slowest, fastest = min(rates[1:]), max(rates[1:])
-            below = slowest - rates[0]
-            if below > max((1 - FIRST_SLOWER) * slowest, fastest - slowest):
-                found.append((point.id, 100 * below / slowest))
+
+    def seen(runs: list[Run]) -> float | None:
+        if len(runs) < FIRST_NEEDS or runs[0].repetition != 0:
+            return None
+        first, *others = (run.metrics[PRIMARY] for run in runs)
+        slowest, fastest = min(others), max(others)
+        least = max((1 - FIRST_SLOWER) * slowest, fastest - slowest)
+        return 100 * (slowest - first) / slowest if slowest - first > least else None
+
     yield from _at_points(
         results,
         "first-slower",
-        found,
+        seen,
         "the first repetition was {:.0f} % slower than the slowest of the others",
         "something had to be loaded or woken up: use a longer --warmup",
     )
@@ -198,41 +200,29 @@ def _steal(results: Results) -> Iterator[Warning]:
 
 
 def _credit_unbound(results: Results) -> Iterator[Warning]:
-    found = []
-    for point in results.plan.points:
-        for run in results.good(point.id)[:1]:
-            flight, bound = run.facts["flight_bytes"], run.facts["bound_bytes"]
-            if bound is not None and flight > bound:
-                found.append((point.id, flight / 1e6))
+    def seen(runs: list[Run]) -> float | None:
+        flight, bound = runs[0].facts["flight_bytes"], runs[0].facts["bound_bytes"]
+        return flight / 1e6 if bound is not None and flight > bound else None
+
     yield from _at_points(
         results,
         "credit-unbound",
-        found,
+        seen,
         "the credit window is larger (up to {:.1f} MB of bodies) than psend's queue and the "
         "socket buffers together",
         "there, the sockets limit what is on its way, not credit",
     )
 
 
-RULES: tuple[Callable[[Results], Iterator[Warning]], ...] = (
-    _spread,
-    _contended,
-    _sender_cpu,
-    _receiver_cpu,
-    _first_slower,
-    _shared_cpu,
-    _powersave,
-    _steal,
-    _credit_unbound,
-)
-CODES = (
-    "spread",
-    "contended",
-    "sender-cpu",
-    "receiver-cpu",
-    "first-slower",
-    "shared-cpu",
-    "powersave",
-    "steal",
-    "credit-unbound",
-)
+RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
+    "spread": _spread,
+    "contended": _contended,
+    "sender-cpu": _sender_cpu,
+    "receiver-cpu": _receiver_cpu,
+    "first-slower": _first_slower,
+    "shared-cpu": _shared_cpu,
+    "powersave": _powersave,
+    "steal": _steal,
+    "credit-unbound": _credit_unbound,
+}
+CODES = tuple(RULES)

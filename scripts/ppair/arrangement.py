@@ -146,6 +146,11 @@ def apply(base: Spec, arguments: argparse.Namespace, given: Sequence[Given]) -> 
     return spec
 
 
+def from_arguments(arguments: argparse.Namespace) -> Spec:
+    """All that was given, over nothing."""
+    return apply(Spec(bin=str(arguments.folder)), arguments, arguments.given)
+
+
 def _shell_words(text: str | None, what: str) -> list[str]:
     try:
         return shlex.split(text or "")

@@ -17,6 +17,9 @@ COUNTING = ("interval", "summary")
 
 Event = dict[str, Any]
 
+# What using JSON that is not of the shape expected can raise.
+MISSHAPEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
 
 class BadEvent(ValueError):
     """A line that is not an event."""

@@ -21,6 +21,7 @@ from .failure import Exit, usage
 from .pair import Outcome
 from .progress import Progress
 from .results import COMPLETE, FAILED, GOOD, INTERRUPTED, RUNNING, Peer, Point, Results, Run
+from .units import count
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -34,6 +35,13 @@ def interleaved(points: int, repetitions: int, seed: int) -> tuple[tuple[int, in
         chance.shuffle(entries)
         order += entries
     return tuple(order)
+
+
+def seed_of(text: str | None) -> int:
+    """As it was given, or another each time."""
+    if text is None:
+        return random.SystemRandom().randrange(2**31)
+    return count(text, "--seed", 0)
 
 
 def abba(pairs: int) -> tuple[tuple[int, int], ...]:
@@ -50,11 +58,6 @@ def point_of(results: Results, number: int) -> Point:
     return next(point for point in results.plan.points if point.id == number)
 
 
-def describe(point: Point) -> str:
-    """For the progress line."""
-    return " ".join(f"{name}={value}" for name, value in point.values.items())
-
-
 async def measure(results: Results, number: int, repetition: int, progress: Progress) -> Run:
     """One run of one point, recorded. Cancelled, it is recorded as interrupted."""
     point = point_of(results, number)
@@ -63,7 +66,7 @@ async def measure(results: Results, number: int, repetition: int, progress: Prog
     scratch = results.directory / "runs" / f".{planned.folder}"
     shutil.rmtree(scratch, ignore_errors=True)  # of a driver that was killed
     scratch.mkdir()
-    progress.began(describe(point))
+    progress.began(point.label)
     outcome, started_ns, began_s = Outcome(), time.time_ns(), time.monotonic()
     before = machine.cpu_times()
     cancelled = None
@@ -104,6 +107,12 @@ async def measure_all(
         run = await measure(results, number, repetition, progress)
         if run.exit_code == Exit.USAGE and results.plan.command != "sweep":
             raise usage(run.why or "")  # the next one would be refused too
+
+
+def run_all(results: Results, progress: Progress) -> None:
+    """What is left of the plan."""
+    with progress:
+        conduct(results, measure_all(results, results.left(), progress))
 
 
 def conduct(results: Results, steps: Coroutine[Any, Any, None]) -> None:

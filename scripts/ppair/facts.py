@@ -42,12 +42,14 @@ def of_run(
 
 def _flight_bytes(options: Sequence[dict[str, Any]]) -> int:
     credit = max(o["credit"] for o in options if "credit" in o)
-    sizes = [
-        len(o["content_string"] or "") or o["content_size_bytes"]
-        for o in options
-        if "content_size_bytes" in o
-    ]
-    return int(credit * max(sizes))
+    sizes = [body_bytes(o) for o in options if "content_size_bytes" in o]
+    return int(credit * max(size for size in sizes if size is not None))
+
+
+def body_bytes(options: dict[str, Any]) -> int | None:
+    """Of each message, as psend's start event says."""
+    given = options.get("content_string")
+    return len(given) if given else options.get("content_size_bytes")
 
 
 def _bound_bytes(options: Sequence[dict[str, Any]]) -> int | None:

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from . import metrics, run_files
+from . import facts, metrics, run_files
 from .events import Event
 from .programs import PRECV, PSEND
-from .provenance import axis_values
 from .results import Peer, Point, Results, Run
 
 TCP_OF_INTERVAL = ("retransmits", "snd_cwnd", "snd_wnd", "rtt", "rttvar", "pmtu", "reorder")
@@ -38,7 +37,7 @@ def iperf(results: Results, point: Point, run: Run) -> Document:
     receivers = run_files.peers(run, PRECV)
     sent = [run_files.by_kind(results, run, peer) for peer in senders]
     received = [run_files.by_kind(results, run, peer) for peer in receivers]
-    title = f"{axis_values(point)} repetition={run.repetition}".lstrip()
+    title = f"{point.label} repetition={run.repetition}".lstrip()
     return {
         "start": _start(run, sent, received),
         "intervals": _intervals(results, run, senders),
@@ -77,7 +76,7 @@ def _start(
         "test_start": {
             "protocol": "TCP",
             "num_streams": max(len(sent), len(received)),
-            "blksize": run_files.body_bytes(options),
+            "blksize": facts.body_bytes(options),
             "omit": _whole_seconds(options.get("warmup_ns")),
             "duration": _whole_seconds(options.get("duration_ns")),
             "bytes": 0,

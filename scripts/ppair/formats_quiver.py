@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import metrics, run_files
+from . import facts, metrics, run_files
 from .events import Event
 from .histogram import Histogram
 from .programs import PRECV, PSEND
@@ -74,7 +74,7 @@ def _config(
         "duration": _seconds(options.get("duration_ns")) or 0,
         "count": options.get("messages") or 0,
         "rate": 0,
-        "body_size": run_files.body_bytes(options),
+        "body_size": facts.body_bytes(options),
         "credit_window": precv["options"].get("credit"),
         "transaction_size": 0,
         "durable": options.get("durable"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from . import plots, tables
+from . import files, plots, tables
 from .plots import Picture
 from .provenance import commands_table, environment_table
 from .results import COMPLETE, Results
@@ -60,7 +60,7 @@ summary { cursor: pointer; margin: 1rem 0 .5rem; }
 
 def write_page(results: Sequence[Results], path: Path) -> None:
     """Writes it in the place of an earlier one."""
-    plots.save(path, render(results).encode("ascii", "xmlcharrefreplace"))
+    files.write_in_folder(path, render(results).encode("ascii", "xmlcharrefreplace"))
 
 
 def render(results: Sequence[Results]) -> str:

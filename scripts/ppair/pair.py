@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import facts, host, metrics, peer as peers
-from .events import SCHEMA, Event
+from .events import MISSHAPEN, SCHEMA, Event
 from .failure import Exit, Failure
 from .peer import Observer, Peer, PeerFailed
 from .programs import PRECV, PSEND
@@ -100,12 +100,21 @@ def listen_address(spec: Spec, where: host.Host) -> str:
 
 
 async def _start(
-    spec: Spec, program: str, index: int, folder: Path, observer: Observer, *more: str
+    spec: Spec,
+    program: str,
+    index: int,
+    folder: Path,
+    outcome: Outcome,
+    observer: Observer,
+    *more: str,
 ) -> Peer:
     environment = {"LD_LIBRARY_PATH": spec.library_path} if spec.library_path else {}
     where = _host_of(spec, program, index)
     argv = _argv(spec, program, *more)
-    return await peers.start(f"{program}-{index}", where, argv, environment, folder, observer)
+    name = f"{program}-{index}"
+    started = await peers.start(name, where, argv, environment, folder, observer)
+    outcome.peers.append(started)
+    return started
 
 
 async def _start_receivers(
@@ -115,8 +124,7 @@ async def _start_receivers(
         where = _host_of(spec, PRECV, index)
         to = [spec.via] if spec.via else ["--listen", _join(listen_address(spec, where), 0)]
         to += ["--forever"] if spec.endless and not spec.via else []
-        started.append(await _start(spec, PRECV, index, folder, observer, *to))
-        outcome.peers.append(started[-1])
+        started.append(await _start(spec, PRECV, index, folder, outcome, observer, *to))
 
 
 async def _until_ready(receivers: Sequence[Peer], deadline: float) -> None:
@@ -134,8 +142,7 @@ async def _start_senders(
 ) -> None:
     for index, receiver in zip(range(spec.senders), itertools.cycle(receivers)):
         url = spec.via or _url(listen_address(spec, receiver.host), receiver)
-        started.append(await _start(spec, PSEND, index, folder, observer, url))
-        outcome.peers.append(started[-1])
+        started.append(await _start(spec, PSEND, index, folder, outcome, observer, url))
 
 
 def _join(address: str, port: int) -> str:
@@ -259,7 +266,7 @@ def _account(outcome: Outcome, senders: Sequence[Peer], receivers: Sequence[Peer
         return
     try:
         _judge(outcome, senders, receivers)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except MISSHAPEN as error:
         outcome.good, outcome.exit_code = False, Exit.INTERNAL
         outcome.why = f"start and summary are not as {SCHEMA} has them: {error!r}"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import plots_heat, plots_line, plots_style, plots_time, svg
+from . import files, plots_heat, plots_line, plots_style, plots_time, svg
 from .failure import Exit, Failure, usage
 from .metrics import PRIMARY
 from .results import Plot, Results
@@ -146,7 +146,7 @@ def write(
     for picture in pictures(results):
         for name in formats:
             path = directory / f"{prefix}{picture.name}.{name}"
-            save(path, file_of(picture, name))
+            files.write_in_folder(path, file_of(picture, name))
             written.append(path)
     return written
 
@@ -157,14 +157,3 @@ def file_of(picture: Picture, format: str) -> bytes:
         return png_of(picture)
     declaration = '<?xml version="1.0" encoding="utf-8"?>\n'
     return (declaration + svg_of(picture)).encode("ascii", "xmlcharrefreplace")
-
-
-def save(path: Path, content: bytes) -> None:
-    """Written under another name and renamed; folders are made."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        temporary.rename(path)
-    except OSError as error:
-        raise Failure(Exit.INTERNAL, f"{path}: {error.strerror}") from None

@@ -29,7 +29,6 @@ PANEL_LABEL, GAP, X_LABELS = 0.24, 0.14, 0.46
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1)))
-GREY = "#666666"
 
 SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",

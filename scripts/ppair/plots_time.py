@@ -13,7 +13,6 @@ from .histogram import Histogram, bucket_width
 from .metrics import PRIMARY
 from .plots_scale import LOG_RATIO
 from .programs import PRECV, PSEND
-from .provenance import axis_values
 from .results import Plot, Results, Run
 from .tables import metric_of
 
@@ -67,7 +66,7 @@ def distribution_curves(results: Results) -> list[Curve]:
     """Latency and, if there is one, round trip of each point, over all good runs together."""
     found = []
     for point in results.plan.points if len(results.plan.points) <= POINTS_MAX else ():
-        where = f", {axis_values(point)}" if len(results.plan.points) > 1 else ""
+        where = f", {point.label}" if len(results.plan.points) > 1 else ""
         for program, name in ((PRECV, "latency"), (PSEND, "round trip (settlement)")):
             merged = run_files.distribution(results, results.good(point.id), program)
             found.append(curve(name + where, merged))
@@ -191,7 +190,7 @@ def _bin(samples: Sequence[Sample], greatest: bool) -> Sample:
 def timelines(results: Results, name: str) -> list[tuple[str, list[tuple[float, float]]]]:
     """Of the first good runs, by their name."""
     good = [run for point in results.plan.points for run in results.good(point.id)][:RUNS_MAX]
-    points = {point.id: axis_values(point) for point in results.plan.points}
+    points = {point.id: point.label for point in results.plan.points}
     found = []
     for run in good:
         number = f"repetition {run.repetition + 1}"

@@ -53,6 +53,7 @@ CREDIT_METRICS = (
     "blocked",
     "stalled_percent",
 )
+BANDWIDTH_METRICS = ("messages_per_s", "bytes_per_s", "psend_cpu_percent", "precv_cpu_percent")
 TAKEN = Axis("taken", ("one", "all"), "messages taken before credit is written")
 DRAIN_BATCH = {"one": "1", "all": "0"}
 
@@ -130,7 +131,7 @@ MESSAGE_SIZE = Preset(
             note="Where the rate begins to fall, bandwidth takes over from the cost per message.",
         ),
     ),
-    metrics=("messages_per_s", "bytes_per_s", "psend_cpu_percent", "precv_cpu_percent"),
+    metrics=BANDWIDTH_METRICS,
 )
 
 CREDIT_BY_SIZE = Preset(
@@ -180,7 +181,7 @@ FRAME_SIZE = Preset(
     psend=("--content-size", "256Ki"),
     precv=("--credit", "20"),
     plots=(Plot("Frame size", "max-frame", ("messages_per_s", "bytes_per_s")),),
-    metrics=("messages_per_s", "bytes_per_s", "psend_cpu_percent", "precv_cpu_percent"),
+    metrics=BANDWIDTH_METRICS,
 )
 
 SESSION_WINDOW = Preset(
@@ -198,7 +199,7 @@ SESSION_WINDOW = Preset(
     psend=("--content-size", "64Ki"),
     precv=("--max-frame", "4Ki"),
     plots=(Plot("Session window", "session-window", ("messages_per_s", "bytes_per_s")),),
-    metrics=("messages_per_s", "bytes_per_s", "psend_cpu_percent", "precv_cpu_percent"),
+    metrics=BANDWIDTH_METRICS,
 )
 
 ACKS = _steps(1, 3, 10, 30, 100, 300, 1000)

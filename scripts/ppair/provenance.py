@@ -8,13 +8,8 @@ import time
 from . import run_files
 from .failure import Failure
 from .programs import PROGRAMS
-from .results import GOOD, Point, Results, Run
+from .results import GOOD, Results, Run
 from .table import MISSING, Table, make
-
-
-def axis_values(point: Point) -> str:
-    """low=10 taken=one"""
-    return " ".join(f"{name}={value}" for name, value in point.values.items())
 
 
 def environment_table(results: Results) -> Table:
@@ -72,7 +67,7 @@ def commands_table(results: Results) -> Table:
     """What to type for each point, and what was run for it."""
     rows = []
     for point in results.plan.points:
-        rows.append((axis_values(point), f"ppair run {point.spec.command()}"))
+        rows.append((point.label, f"ppair run {point.spec.command()}"))
         runs = results.good(point.id) or results.of_point(point.id)
         for peer in runs[0].peers if runs else ():
             rows.append((peer.name, shlex.join(peer.argv)))

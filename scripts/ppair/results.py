@@ -29,6 +29,11 @@ class Point:
     values: dict[str, str]  # by axis
     spec: Spec
 
+    @property
+    def label(self) -> str:
+        """low=10 taken=one"""
+        return " ".join(f"{name}={value}" for name, value in self.values.items())
+
 
 @dataclass(frozen=True)
 class Plot:

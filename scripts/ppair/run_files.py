@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from . import events, histogram
 from .events import Event
@@ -52,12 +51,6 @@ def first(results: Results, run: Run, peer: Peer, kind: str) -> Event | None:
 def by_kind(results: Results, run: Run, peer: Peer) -> dict[str, Event]:
     """The start, ready and summary that it wrote."""
     return {e["event"]: e for e in read(results, run, peer) if e["event"] in KINDS}
-
-
-def body_bytes(options: dict[str, Any]) -> int | None:
-    """Of each message, as psend's start event says."""
-    given = options.get("content_string")
-    return len(given) if given else options.get("content_size_bytes")
 
 
 def distribution(results: Results, runs: list[Run], program: str) -> Histogram:

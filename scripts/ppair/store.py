@@ -21,10 +21,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from . import files
 from . import spec as specs
 from .advice import Warning
 from .axes import Axis
-from .events import strict_json
+from .events import MISSHAPEN, strict_json
 from .failure import Exit, Failure, usage
 from .metrics import PRIMARY
 from .results import GOOD, Peer, Plan, Plot, Point, Results, Run
@@ -36,16 +37,8 @@ SCHEMA = "ppair-result/1"
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Strict JSON, by renaming; raises Failure if the disk does not take it."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with temporary.open("w", encoding="ascii") as file:
-            json.dump(value, file, allow_nan=False, indent=1)
-            file.write("\n")
-        temporary.rename(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)  # of no use, and in the way if the disk is full
-        raise Failure(Exit.INTERNAL, f"{path}: {error.strerror}") from None
+    """Strict JSON; raises Failure if the disk does not take it."""
+    files.write(path, f"{json.dumps(value, allow_nan=False, indent=1)}\n".encode("ascii"))
 
 
 def default_directory(command: str) -> Path:
@@ -176,13 +169,13 @@ def summary(results: Results) -> dict[str, Any]:
 
 
 @contextmanager
-def damage_named(directory: Path) -> Iterator[None]:
+def damage_named(directories: Sequence[str]) -> Iterator[None]:
     """For whoever shows what was read: files that somebody has changed are one line."""
     try:
         yield
-    except (AttributeError, LookupError, TypeError, ValueError, ArithmeticError) as error:
+    except MISSHAPEN as error:
         why = f"not as it was written: {type(error).__name__}: {error}".split("\n")[0]
-        raise Failure(Exit.INTERNAL, f"{directory}: {why}") from error
+        raise Failure(Exit.INTERNAL, f"{', '.join(directories)}: {why}") from error
 
 
 def load(directory: Path) -> Results:
@@ -215,7 +208,7 @@ def _read(path: Path, make: Callable[[dict[str, Any]], Made]) -> Made:
         if path.name != "run.json" and value["schema"] != SCHEMA:
             raise Failure(Exit.INTERNAL, f"{path}: schema is {value['schema']}, not {SCHEMA}")
         return make(value)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except MISSHAPEN as error:
         raise Failure(Exit.INTERNAL, f"{path}: not as it was written: {error!r}") from None
 
 
@@ -232,19 +225,23 @@ def _results(directory: Path, manifest: dict[str, Any]) -> Results:
 
 
 def _said(summary: dict[str, Any]) -> tuple[list[Warning], dict[str, Any]]:
-    warnings = [Warning(**{**w, "points": tuple(w["points"])}) for w in summary["warnings"]]
+    warnings = [Warning(**_with_tuples(entry, "points")) for entry in summary["warnings"]]
     return warnings, summary["findings"]
+
+
+def _with_tuples(value: dict[str, Any], *names: str) -> dict[str, Any]:
+    """JSON has lists only."""
+    return {**value, **{name: tuple(value[name]) for name in names}}
 
 
 def _plan(value: dict[str, Any]) -> Plan:
     members: dict[str, Any] = {
-        **value,
-        "axes": tuple(Axis(**{**a, "values": tuple(a["values"])}) for a in value["axes"]),
+        **_with_tuples(value, "metrics"),
+        "axes": tuple(Axis(**_with_tuples(axis, "values")) for axis in value["axes"]),
         "points": tuple(
             Point(p["id"], p["values"], specs.from_json(p["spec"])) for p in value["points"]
         ),
-        "plots": tuple(Plot(**{**p, "y": tuple(p["y"])}) for p in value["plots"]),
-        "metrics": tuple(value["metrics"]),
+        "plots": tuple(Plot(**_with_tuples(plot, "y")) for plot in value["plots"]),
         "order": tuple((point, repetition) for point, repetition in value["order"]),
     }
     return Plan(**members)
@@ -276,13 +273,9 @@ def _check_run(value: dict[str, Any]) -> None:
 
 def _run(value: dict[str, Any]) -> Run:
     _check_run(value)
-    members: dict[str, Any] = {**value, "peers": tuple(map(_peer, value["peers"]))}
+    peers = tuple(Peer(**_with_tuples(peer, "argv")) for peer in value["peers"])
+    members: dict[str, Any] = {**value, "peers": peers}
     return Run(**members)
-
-
-def _peer(value: dict[str, Any]) -> Peer:
-    members: dict[str, Any] = {**value, "argv": tuple(value["argv"])}
-    return Peer(**members)
 
 
 def _replace(runs: list[Run], run: Run) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from .axes import Axis
 from .metrics import BY_NAME, PRIMARY, Metric
-from .provenance import axis_values, environment_table
+from .provenance import environment_table
 from .results import COMPLETE, FAILED, GOOD, Aggregate, Results, Run
 from .table import FAILED as FAILED_CELL
 from .table import (
@@ -187,7 +187,7 @@ def failure_notes(results: Results) -> list[str]:
         runs = results.of_point(point.id)
         counts = Counter((r.status, r.why or "no reason given") for r in runs if r.status != GOOD)
         for (status, why), count in counts.items():
-            where = f"{axis_values(point)}: " if point.values else ""
+            where = f"{point.label}: " if point.values else ""
             whys.setdefault(f"{status}: {why}", []).append(f"{where}{count} of {len(runs)} runs")
     notes = [_why_note(reason, places) for reason, places in whys.items()]
     if len(notes) > WHYS_MAX:
@@ -294,8 +294,8 @@ def _headline(results: Results) -> list[str]:
     (least, at_least), (most, at_most) = (f(rates, key=lambda r: r[0]) for f in (min, max))
     return [
         f"{len(rates)} of {len(results.plan.points)} points measured: from {digits(least)} "
-        f"messages/s ({plain(axis_values(at_least))}) to {digits(most)} "
-        f"({plain(axis_values(at_most))})."
+        f"messages/s ({plain(at_least.label)}) to {digits(most)} "
+        f"({plain(at_most.label)})."
     ]
 
 

@@ -90,35 +90,44 @@ def _numbers(trend: Slope, first: float, span_s: float) -> dict[str, Any]:
     }
 
 
+# From a trend, the time that it spans in s, and the values: what a verdict has behind its rule.
+Judged = tuple[bool | None, str, dict[str, Any]]
+Judge = Callable[["Slope", float, Sequence[float]], Judged]
+
+
+TOO_SHORT: Judged = (None, "too short to tell", {})
+
+
+def _each(
+    what: str, group: dict[str, Series], settling_s: float | None, judge: Judge
+) -> Iterator[Verdict]:
+    """Of each program's series, once it has settled."""
+    for name, series in sorted(group.items()):
+        trend, times_s, values = _trend(series, settling_s)
+        found = judge(trend, times_s[-1] - times_s[0], values) if trend else TOO_SHORT
+        yield Verdict(f"{what} {name}", *found)
+
+
 def _growth(observed: Observed) -> Iterator[Verdict]:
-    for name, series in sorted(observed.rss_bytes.items()):
-        rule = f"memory {name}"
-        trend, times_s, values = _trend(series, observed.settling_s)
-        if trend is None:
-            yield Verdict(rule, None, "too short to tell", {})
-            continue
-        span_s, first = times_s[-1] - times_s[0], values[0]
+    def judge(trend: Slope, span_s: float, values: Sequence[float]) -> Judged:
+        first = values[0]
         grown, low, high = (rate * span_s for rate in (trend.per_s, trend.low, trend.high))
         limit = max(GROWTH_SHARE * first, GROWTH_BYTES)
         words = (
             f"{first / 1e6:.2f} MB at first, {grown / 1e3:+.0f} kB "
             f"({low / 1e3:+.0f} .. {high / 1e3:+.0f}) in {duration(span_s)}"
         )
-        verdict = _against(grown, low, high, limit)
-        yield Verdict(rule, verdict, words, _numbers(trend, first, span_s))
+        return _against(grown, low, high, limit), words, _numbers(trend, first, span_s)
+
+    return _each("memory", observed.rss_bytes, observed.settling_s, judge)
 
 
 def _slow_down(observed: Observed) -> Iterator[Verdict]:
-    for name, series in sorted(observed.rates_per_s.items()):
-        rule = f"rate {name}"
-        trend, times_s, values = _trend(series, observed.settling_s)
-        if trend is None:
-            yield Verdict(rule, None, "too short to tell", {})
-            continue
-        span_s, mean = times_s[-1] - times_s[0], sum(values) / len(values)
+    def judge(trend: Slope, span_s: float, values: Sequence[float]) -> Judged:
+        mean = sum(values) / len(values)
+        numbers = _numbers(trend, mean, span_s)
         if mean <= 0:
-            yield Verdict(rule, False, "nothing moved", _numbers(trend, mean, span_s))
-            continue
+            return False, "nothing moved", numbers
         change, low, high = (
             100 * rate * span_s / mean for rate in (trend.per_s, trend.low, trend.high)
         )
@@ -126,8 +135,9 @@ def _slow_down(observed: Observed) -> Iterator[Verdict]:
             f"{digits(mean)} msg/s, {change:+.1f} % ({low:+.1f} .. {high:+.1f} %) "
             f"in {duration(span_s)}"
         )
-        verdict = _against(-change, -high, -low, 100 * SLOW_DOWN_SHARE)
-        yield Verdict(rule, verdict, words, _numbers(trend, mean, span_s))
+        return _against(-change, -high, -low, 100 * SLOW_DOWN_SHARE), words, numbers
+
+    return _each("rate", observed.rates_per_s, observed.settling_s, judge)
 
 
 RULES: tuple[Callable[[Observed], Iterator[Verdict]], ...] = (_accounting, _growth, _slow_down)

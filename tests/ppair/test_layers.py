@@ -29,7 +29,7 @@ COLUMNS_MAX = 100
 # Modules by layer, from the leaves up; those of a layer import lower ones.
 STACK: tuple[tuple[str, ...], ...] = (
     ("failure", "events", "histogram", "machine", "ranks", "series", "svg", "table"),
-    ("units", "programs", "axes", "spec"),  # words
+    ("units", "programs", "axes", "spec", "files"),  # words
     # numbers
     ("metrics", "facts", "advice", "inference", "fits", "credit_fits", "tuning", "verdicts"),
     ("results", "presets", "plots_scale"),  # what is planned and what came out

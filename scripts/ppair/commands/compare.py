@@ -24,7 +24,7 @@ from ..failure import Exit, usage
 from ..metrics import PRIMARY
 from ..progress import Progress
 from ..results import Plan, Point, Results
-from ..spec import REPETITIONS_MAX, Spec
+from ..spec import REPETITIONS_MAX
 from ..units import count, percent
 
 USAGE = "[OPTION...] A B"
@@ -79,7 +79,7 @@ def _sides(arguments: argparse.Namespace) -> tuple[str, str]:
 def _compare_specs(arguments: argparse.Namespace, a: str, b: str, limit: float | None) -> int:
     from .. import comparison  # scipy: not for --help
 
-    base = arrangement.apply(Spec(bin=str(arguments.folder)), arguments, arguments.given)
+    base = arrangement.from_arguments(arguments)
     specs = [
         arrangement.parse_words(text, base, name).with_defaults()
         for name, text in zip(SIDES, (a, b))
@@ -97,8 +97,7 @@ def _compare_specs(arguments: argparse.Namespace, a: str, b: str, limit: float |
         order=experiment.abba(repetitions),
     )
     results = output.create(arguments, plan)
-    with Progress(2 * repetitions) as progress:
-        experiment.conduct(results, experiment.measure_all(results, results.left(), progress))
+    experiment.run_all(results, Progress(2 * repetitions))
     samples = comparison.samples_of_pairs(results)
     if not samples[PRIMARY][0]:
         output.show(arguments, results)  # it says why

@@ -43,7 +43,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.format not in FORMATS:
         raise usage(f'--format: "{arguments.format}" is none of {", ".join(FORMATS)}')
     picture_formats = _picture_formats(arguments.plot_format)
-    with store.damage_named(Path(", ".join(arguments.directories))):
+    with store.damage_named(arguments.directories):
         found = [_load(Path(name)) for name in arguments.directories]
         sys.stdout.write(_report(found, arguments.format))
         if arguments.plots:

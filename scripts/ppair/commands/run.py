@@ -14,7 +14,7 @@ import argparse
 from .. import arrangement, experiment, output
 from ..progress import Progress
 from ..results import Plan, Point
-from ..spec import REPETITIONS_MAX, Spec
+from ..spec import REPETITIONS_MAX
 from ..units import count
 
 USAGE = "[OPTION...] [OPTION OF psend OR precv...]"
@@ -30,8 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Runs it and prints the table."""
-    base = Spec(bin=str(arguments.folder))
-    spec = arrangement.apply(base, arguments, arguments.given).with_defaults()
+    spec = arrangement.from_arguments(arguments).with_defaults()
     spec.check()
     repetitions = count(arguments.repeat, "--repeat", most=REPETITIONS_MAX)
     plan = Plan(
@@ -44,7 +43,6 @@ def main(arguments: argparse.Namespace) -> int:
         order=experiment.interleaved(1, repetitions, 0),
     )
     results = output.create(arguments, plan)
-    with Progress(repetitions) as progress:
-        experiment.conduct(results, experiment.measure_all(results, results.left(), progress))
+    experiment.run_all(results, Progress(repetitions))
     output.show(arguments, results)
     return experiment.exit_code(results)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict, replace
+from functools import partial
 
 from .. import arrangement, experiment, output, verdicts
 from ..events import Event
@@ -48,8 +49,8 @@ def main(arguments: argparse.Namespace) -> int:
     plan = Plan("soak", spec.command(), (), (Point(0, {}, spec),), 1, 0, order=((0, 0),))
     observed = Observed(settling_s=_settling_s(arguments))
     results = output.create(arguments, plan)
-    with Progress(None, on_event=lambda peer, event: _observe(observed, peer, event)) as progress:
-        experiment.conduct(results, experiment.measure_all(results, results.left(), progress))
+    observer = partial(_observe, observed)
+    experiment.run_all(results, Progress(None, on_event=observer))
     observed.run = next(iter(results.runs), None)
     found = verdicts.judge(observed)
     results.findings = _findings(found)
@@ -59,7 +60,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _spec(arguments: argparse.Namespace) -> Spec:
-    spec = arrangement.apply(Spec(bin=str(arguments.folder)), arguments, arguments.given)
+    spec = arrangement.from_arguments(arguments)
     if spec.duration_s is None and spec.messages is None:
         raise usage("how long? --duration 8h, or --messages 5g")
     least_s, most_s = INTERVAL_S

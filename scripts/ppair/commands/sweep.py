@@ -13,7 +13,6 @@ equal ratios), '0..190 step 10', '0..100 11' (11 values). Repetitions are interl
 from __future__ import annotations
 
 import argparse
-import random
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,19 +59,15 @@ def main(arguments: argparse.Namespace) -> int:
     found = store.load(Path(arguments.resume)) if arguments.resume is not None else None
     plan = _plan(arguments, found.plan.seed if found else None)
     results = _resumed(found, plan) if found else output.create(arguments, plan)
-    left = results.left()
-    with Progress(len(left)) as progress:
-        experiment.conduct(results, experiment.measure_all(results, left, progress))
+    experiment.run_all(results, Progress(len(results.left())))
     output.show(arguments, results)
     return experiment.exit_code(results)
 
 
 def _plan(arguments: argparse.Namespace, seed: int | None) -> Plan:
     repetitions = count(arguments.repeat, "--repeat", most=REPETITIONS_MAX)
-    if arguments.seed is not None:
-        seed = count(arguments.seed, "--seed", 0)
-    elif seed is None:
-        seed = random.SystemRandom().randrange(2**31)
+    if arguments.seed is not None or seed is None:
+        seed = experiment.seed_of(arguments.seed)
     several = [given for given in arguments.given if _is_axis(given)]
     single = [given for given in arguments.given if not _is_axis(given)]
     plan = (

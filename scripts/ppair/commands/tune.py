@@ -26,7 +26,6 @@ from ..metrics import PRIMARY
 from ..progress import Progress
 from ..programs import PRECV
 from ..results import Plan, Plot
-from ..spec import Spec
 from ..units import count, percent, seconds
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def main(arguments: argparse.Namespace) -> int:
 def _prepare(arguments: argparse.Namespace) -> Search:
     from ..credit_search import Search
 
-    base = arrangement.apply(Spec(bin=str(arguments.folder)), arguments, arguments.given)
+    base = arrangement.from_arguments(arguments)
     if base.option(PRECV, "--credit", "--capacity", "--credit-low", "--credit-add"):
         raise usage("--credit: tune looks for it; --max-credit is the largest")
     if base.messages is not None:
@@ -95,11 +94,7 @@ def _prepare(arguments: argparse.Namespace) -> Search:
     within = percent(arguments.within, "--within")
     if not within:
         raise usage("--within: more than 0")
-    seed = (
-        random.SystemRandom().randrange(2**31)
-        if arguments.seed is None
-        else count(arguments.seed, "--seed", 0)
-    )
+    seed = experiment.seed_of(arguments.seed)
     max_credit = count(arguments.max_credit, "--max-credit", 4)
     plan = Plan(
         command="tune",
