@@ -233,3 +233,19 @@ def test_report_formats(ppair: Launcher, name: str) -> None:
         assert count == 16
     if name == "csv":
         assert len(ended.stdout.splitlines()) == 17
+
+
+# ---- damage ----
+
+
+def test_damaged_results(ppair: Launcher, tmp_path: Path) -> None:
+    """Compared or reported, they are one line that names them, not a traceback."""
+    measure(ppair, "out", "--precv", FAST)
+    manifest = tmp_path / "out" / "manifest.json"
+    value = json.loads(manifest.read_text(encoding="ascii"))
+    value["created_ns"] = value["plan"]["points"][0]["values"] = None
+    manifest.write_text(json.dumps(value), encoding="ascii")
+    for words in (["compare", "out", "out"], ["report", "out"]):
+        ended = ppair.run(*words)
+        assert ended.code == 1 and len(ended.lines) == 1, ended
+        assert "out: not as it was written" in ended.stderr

@@ -58,7 +58,8 @@ def main(arguments: argparse.Namespace) -> int:
     if len(folders) == 1:
         raise usage(f"{folders[0]} is a results directory, and the other is none")
     if folders:
-        return _compare_directories(arguments, Path(a), Path(b), limit)
+        with store.damage_named([a, b]):
+            return _compare_directories(arguments, Path(a), Path(b), limit)
     return _compare_specs(arguments, a, b, limit)
 
 
