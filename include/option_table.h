@@ -5,16 +5,18 @@
 #include "options.h"
 
 enum option_kind {
-	KIND_HEADING,  /* a group's title in --help */
-	KIND_FLAG,     /* bool, takes no argument */
-	KIND_YES_NO,   /* bool */
-	KIND_COUNT,    /* uint64_t, k m g */
-	KIND_BYTES,    /* uint64_t, k M G Ki Mi Gi */
-	KIND_DURATION, /* uint64_t, ns */
-	KIND_NUMBER,   /* uint64_t, without units */
-	KIND_RATE,     /* double, per second */
-	KIND_CHOICE,   /* unsigned, an index into choices */
-	KIND_TEXT,     /* const char *, not empty */
+	KIND_HEADING,        /* a group's title in --help */
+	KIND_FLAG,           /* bool, takes no argument */
+	KIND_YES_NO,         /* bool */
+	KIND_COUNT,          /* uint64_t, k m g */
+	KIND_BYTES,          /* uint64_t, k M G Ki Mi Gi */
+	KIND_DURATION,       /* uint64_t, ns */
+	KIND_NUMBER,         /* uint64_t, without units */
+	KIND_RATE,           /* double, per second */
+	KIND_CHOICE,         /* unsigned, an index into choices */
+	KIND_TEXT,           /* const char *, not empty */
+	KIND_LIST,           /* struct text_list, grows each time the option is given */
+	KIND_OPTIONAL_COUNT, /* uint64_t; UINT64_MAX if the option came without an argument */
 };
 
 #define KEY_LONG_ONLY 0

@@ -18,11 +18,16 @@
 #include <stdint.h>
 
 #define OPTIONS_PERCENTILES_MAX 32
-#define OPTIONS_ROWS_MAX        80
+#define OPTIONS_ROWS_MAX        128
 
 enum program { PROGRAM_PSEND = 1, PROGRAM_PRECV = 2, PROGRAM_BOTH = 3 };
 
 enum outcome { OUTCOME_ACCEPTED, OUTCOME_REJECTED, OUTCOME_RELEASED, OUTCOME_MODIFIED };
+
+struct text_list {
+	const char **items;
+	size_t count;
+};
 
 /* What the other program alone has an option for keeps its default here. Times are in ns, and 0
  * means no limit or off, if not said otherwise. */
@@ -31,6 +36,11 @@ struct options {
 	const char *url, *broker, *address, *listen;
 	uint64_t connect_timeout_ns, close_timeout_ns, idle_timeout_ns;
 	uint64_t max_frame_bytes, session_window_bytes, sndbuf_bytes, rcvbuf_bytes;
+	uint64_t reconnect_attempts; /* in a row; UINT64_MAX: no limit, 0: do not reconnect */
+	const char *user, *password_file, *sasl_mechanisms;
+	bool sasl_insecure;
+	const char *tls_ca, *tls_certificate, *tls_key, *tls_name;
+	bool tls_no_verify;
 	const char *container_id, *link_name;
 
 	/* load */
@@ -47,12 +57,23 @@ struct options {
 
 	/* message */
 	uint64_t content_size_bytes;
-	const char *content_string;
+	const char *content_string, *content_file;
+	bool content_stdin, check_content;
+	struct text_list content_map; /* K=V */
+	const char *content_type, *subject, *message_id, *correlation_id, *user_id, *reply_to;
+	struct text_list properties; /* K=V */
+	uint64_t group_size;         /* 0: no groups */
+	bool group_randomize_size;
+	uint64_t group_interleave;
+	const char *group_prefix, *group_key;
+	uint64_t send_eos;
 	bool durable;
 	uint64_t ttl_ms, priority;
 	bool sequence, timestamp;
 	uint64_t first_sequence;
 	bool verify_sequence, ignore_duplicates;
+	bool print_content, print_headers;
+	const char *save_content;
 
 	/* report */
 	uint64_t interval_ns, report_every;
@@ -89,7 +110,7 @@ struct options {
 void options_parse(struct options *o, enum program program, int argc, char **argv);
 
 /* The effective options, for reports: VALUES needs room for OPTIONS_MAX. Returns how many. */
-#define OPTIONS_MAX 64
+#define OPTIONS_MAX 96
 size_t options_describe(const struct options *o, struct report_value values[OPTIONS_MAX]);
 
 #endif

@@ -19,12 +19,24 @@
 /* One effective option. */
 struct report_value {
 	char name[48]; /* with its unit, as in JSON */
-	enum { VALUE_NULL, VALUE_BOOLEAN, VALUE_INTEGER, VALUE_REAL, VALUE_TEXT } type;
+	enum {
+		VALUE_NULL,
+		VALUE_BOOLEAN,
+		VALUE_INTEGER,
+		VALUE_REAL,
+		VALUE_TEXT,
+		VALUE_LIST,
+		VALUE_NO_LIMIT, /* of a number */
+	} type;
 	union {
 		bool boolean;
 		uint64_t integer;
 		double real;
 		const char *text;
+		struct {
+			const char *const *items;
+			size_t count;
+		} list;
 	};
 };
 

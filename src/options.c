@@ -86,6 +86,14 @@ static bool parse_yes_no(const struct option_row *row, const char *text)
 	return yes;
 }
 
+static void append(struct text_list *list, const char *text)
+{
+	list->items = realloc(list->items, (list->count + 1) * sizeof *list->items);
+	if (!list->items)
+		fatal(EXIT_INTERNAL, "options");
+	list->items[list->count++] = text;
+}
+
 /* Sets a row's field from what was typed, or from the default. */
 static void set(struct options *o, const struct option_row *row, const char *text)
 {
@@ -107,6 +115,10 @@ static void set(struct options *o, const struct option_row *row, const char *tex
 		if (!*text)
 			refuse(row, text, "is empty");
 		*(const char **)to = text;
+		break;
+	case KIND_LIST: append(to, text); break;
+	case KIND_OPTIONAL_COUNT:
+		*(uint64_t *)to = text ? parse_number(row, text) : UINT64_MAX;
 		break;
 	default: *(uint64_t *)to = parse_number(row, text);
 	}
@@ -231,6 +243,7 @@ static void make_argp_options(enum program program, struct argp_option *to)
 		*to++ = (struct argp_option){.name = row->name,
 			.key = row->key ? row->key : KEY_ROW + (int)i,
 			.arg = row->argument,
+			.flags = row->kind == KIND_OPTIONAL_COUNT ? OPTION_ARG_OPTIONAL : 0,
 			.doc = help_text(row, &free_space, texts + sizeof texts),
 			.group = group};
 		if (row->alias)
@@ -316,6 +329,11 @@ static void describe(const struct options *o, const struct option_row *row, bool
 		value->text = *(const char *const *)from;
 		value->type = value->text ? VALUE_TEXT : VALUE_NULL;
 		break;
+	case KIND_LIST:
+		value->list.items = ((const struct text_list *)from)->items;
+		value->list.count = ((const struct text_list *)from)->count;
+		value->type = value->list.count ? VALUE_LIST : VALUE_NULL;
+		break;
 	case KIND_RATE:
 		value->real = *(const double *)from;
 		value->type = value->real > 0 ? VALUE_REAL : VALUE_NULL;
@@ -324,7 +342,8 @@ static void describe(const struct options *o, const struct option_row *row, bool
 		value->integer = *(const uint64_t *)from;
 		/* neither given, nor a default, nor derived from others: there is none */
 		bool none = !given && !row->initial && !value->integer;
-		value->type = none ? VALUE_NULL : VALUE_INTEGER;
+		bool no_limit = row->kind == KIND_OPTIONAL_COUNT && value->integer == UINT64_MAX;
+		value->type = none ? VALUE_NULL : no_limit ? VALUE_NO_LIMIT : VALUE_INTEGER;
 	}
 }
 

@@ -55,7 +55,7 @@ static void put_seconds(json_t *object, const char *name, uint64_t ns)
 }
 
 /* Bytes that are not UTF-8 would be refused by the library: they become "?". */
-static void put_text(json_t *object, const char *name, const char *text)
+static json_t *text_or_null(const char *text)
 {
 	json_t *string = text && *text ? json_string(text) : json_null();
 	if (!string) {
@@ -66,7 +66,12 @@ static void put_text(json_t *object, const char *name, const char *text)
 		string = json_string(ascii);
 		free(ascii);
 	}
-	json_object_set_new(object, name, string);
+	return string;
+}
+
+static void put_text(json_t *object, const char *name, const char *text)
+{
+	json_object_set_new(object, name, text_or_null(text));
 }
 
 static void put_time(json_t *object, int64_t realtime_ns)
@@ -103,6 +108,14 @@ static void put_host(json_t *object)
 	put_text(object, "kernel", kernel);
 }
 
+static json_t *list_of(const struct report_value *v)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < v->list.count; i++)
+		json_array_append_new(list, text_or_null(v->list.items[i]));
+	return list;
+}
+
 static void put_option(json_t *object, const struct report_value *v)
 {
 	switch (v->type) {
@@ -111,6 +124,8 @@ static void put_option(json_t *object, const struct report_value *v)
 	case VALUE_INTEGER: put(object, v->name, v->integer); break;
 	case VALUE_REAL: put_real(object, v->name, v->real); break;
 	case VALUE_TEXT: put_text(object, v->name, v->text); break;
+	case VALUE_LIST: json_object_set_new(object, v->name, list_of(v)); break;
+	case VALUE_NO_LIMIT: put_text(object, v->name, "no limit"); break;
 	}
 }
 
