@@ -3,11 +3,11 @@
 #include "clock.h"
 #include "credit.h"
 #include "fatal.h"
-#include "message.h"
 #include "options.h"
 #include "pacer.h"
 #include "reporter.h"
 #include "sequence.h"
+#include "stamp.h"
 #include "worker.h"
 
 #include <proton/disposition.h>

@@ -14,10 +14,10 @@ FILE_LINES_MAX = 440
 
 # Module (the file's name without its end), layer.
 LAYERS = {
-    **dict.fromkeys(["clock", "units", "histogram", "fatal", "url"], 0),
+    **dict.fromkeys(["big_endian", "clock", "units", "histogram", "fatal", "url"], 0),
     **dict.fromkeys(["pacer", "credit", "sequence"], 1),
     **dict.fromkeys(["stats", "report", "report_json", "report_table", "report_hdr"], 2),
-    **dict.fromkeys(["poller", "endpoints", "engine", "message"], 3),
+    **dict.fromkeys(["poller", "endpoints", "engine", "message", "stamp"], 3),
     **dict.fromkeys(["option_table", "option_check", "options", "worker", "reporter", "parent"], 4),
     **dict.fromkeys(["psend", "precv"], 5),
 }
