@@ -19,7 +19,7 @@ LAYERS = {
     **dict.fromkeys(["stats", "report", "report_json", "report_table", "report_hdr"], 2),
     **dict.fromkeys(["poller", "endpoints", "engine", "message", "stamp"], 3),
     **dict.fromkeys(["option_table", "option_check", "options", "worker", "reporter", "parent"], 4),
-    **dict.fromkeys(["psend", "precv"], 5),
+    **dict.fromkeys(["psend", "precv", "outgoing", "incoming"], 5),
 }
 
 # What a module may include of its own layer, besides its own header.
@@ -40,6 +40,8 @@ SAME_LAYER = {
     ("reporter", "options"),
     ("reporter", "worker"),
     ("reporter", "parent"),
+    ("psend", "outgoing"),
+    ("precv", "incoming"),
 }
 
 # System headers that only these files may include.

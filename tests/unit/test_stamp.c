@@ -1,6 +1,7 @@
 /* message: the stamp reader, over many encodings of a message, their changes and their ruins.
  * Bytes are handed over in blocks of exactly their size, so that AddressSanitizer sees a read
  * beyond them. */
+#include "message.h"
 #include "stamp.h"
 
 #include <setjmp.h>
