@@ -61,6 +61,9 @@ void incoming_note_credit(struct receiver *r, const struct incoming *in);
 void incoming_take(
 	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock);
 
+/* The same with a run of them. */
+void incoming_take_all(struct receiver *r, struct incoming *in, struct engine_batch *batch);
+
 /* Settles messages that have been held for --ack-frequency: all, or those held for long. */
 void incoming_settle(struct receiver *r, struct incoming *in);
 void incoming_settle_late(struct receiver *r, struct incoming *in, int64_t now_ns);

@@ -213,7 +213,7 @@ static bool read_part(struct receiver *r, struct incoming *in, pn_delivery_t *d)
 }
 
 /* The usual case is a whole message that fits the buffer. */
-void incoming_take(
+static inline void receive(
 	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock)
 {
 	if (pn_link_current(in->link) != d || r->worker.stats.n.messages >= r->limit)
@@ -237,4 +237,21 @@ void incoming_take(
 		drop_aborted(r, in, d);
 	else
 		take(r, in, d, r->buffer, pending, pending, clock_run_ns(clock));
+}
+
+/* One that was waiting. */
+void incoming_take(
+	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock)
+{
+	receive(r, in, d, clock);
+}
+
+/* As they come. */
+void incoming_take_all(struct receiver *r, struct incoming *in, struct engine_batch *batch)
+{
+	struct clock_run clock = {.kind = r->options->clock};
+	r->answered = false;
+	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch))
+		receive(r, in, d, &clock);
+	batch->answered = r->answered;
 }

@@ -38,11 +38,7 @@ static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 	if (pacer_limits(&r->pacer))
 		return; /* turn() takes them, when they are due */
 	begin(r);
-	r->answered = false;
-	struct clock_run clock = {.kind = r->options->clock};
-	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch))
-		incoming_take(r, in, d, &clock);
-	batch->answered = r->answered;
+	incoming_take_all(r, in, batch);
 }
 
 /* ---- slow consumers ---- */
