@@ -20,12 +20,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct security;
+
 struct engine_options {
 	bool sender;             /* which end of a link we are */
 	bool listen;             /* accept connections instead of making one */
 	const char *host, *port; /* of the peer, or to listen on; port "0": the kernel chooses */
 	const char *address;     /* of the node at the peer, when connecting */
 	const char *container_id, *link_name;
+	const struct security *security;
 	int64_t connect_timeout_ns;     /* from the start to an attached link */
 	int64_t close_timeout_ns;       /* from engine_close() to closed connections */
 	uint32_t idle_timeout_ms;       /* 0: off */

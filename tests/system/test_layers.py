@@ -18,7 +18,9 @@ LAYERS = {
     **dict.fromkeys(["pacer", "credit", "sequence"], 1),
     **dict.fromkeys(["stats", "report", "report_json", "report_table", "report_hdr"], 2),
     **dict.fromkeys(["poller", "endpoints", "engine", "message", "stamp"], 3),
-    **dict.fromkeys(["option_table", "option_check", "options", "worker", "reporter", "parent"], 4),
+    **dict.fromkeys(["security", "tls_verdict"], 3),
+    **dict.fromkeys(["option_table", "option_check", "option_connection", "options"], 4),
+    **dict.fromkeys(["worker", "reporter", "parent"], 4),
     **dict.fromkeys(["psend", "precv", "outgoing", "incoming"], 5),
 }
 
@@ -29,12 +31,16 @@ SAME_LAYER = {
     ("report_table", "report"),
     ("report_hdr", "report"),
     ("endpoints", "engine"),
+    ("endpoints", "security"),
+    ("security", "tls_verdict"),
     ("engine", "endpoints"),
     ("engine", "poller"),
     ("options", "option_check"),
     ("options", "option_table"),
     ("option_check", "options"),
+    ("option_check", "option_connection"),
     ("option_check", "option_table"),
+    ("option_connection", "options"),
     ("option_table", "options"),
     ("worker", "options"),
     ("reporter", "options"),
@@ -50,6 +56,9 @@ RESERVED = {
     "pthread.h": {"worker.c", "worker.h", "parent.c"},
     "semaphore.h": {"worker.h"},
     "jansson.h": {"report_json.c", "reporter.c"},  # reporter: its version
+    **dict.fromkeys(
+        ["dlfcn.h", "openssl/ssl.h", "openssl/err.h", "openssl/x509_vfy.h"], {"tls_verdict.c"}
+    ),
     "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c"},
 }
 PROTON_LAYER = 3
