@@ -112,12 +112,13 @@ static char *read_password(const char *name)
 	FILE *file = fopen(name, "re");
 	char *line = NULL;
 	size_t size = 0;
-	if (!file || (getline(&line, &size, file) < 0 && ferror(file)))
+	ssize_t length = file ? getline(&line, &size, file) : 0;
+	if (!file || ferror(file))
 		fatal(EXIT_USAGE, "--password-file: %s", name);
 	fclose(file);
-	if (line)
+	if (length > 0)
 		line[strcspn(line, "\r\n")] = '\0';
-	if (!line || !*line)
+	if (length <= 0 || !*line)
 		fatalx(EXIT_USAGE, "--password-file: %s: has no password in its first line", name);
 	return line;
 }

@@ -152,14 +152,19 @@ static void explain_authentication(
 			outcome == PN_SASL_TEMP ? "a temporary" : "an");
 }
 
+/* Whether SASL has begun, and not ended. */
+static bool is_authenticating(const struct security *s, pn_transport_t *transport)
+{
+	return s->options.mechanisms && *mechanism_of(transport)
+		&& pn_sasl_outcome(pn_sasl(transport)) != PN_SASL_OK;
+}
+
 /* The connection was closed before the peer has opened its own. */
 static void explain_end(const struct security *s, pn_transport_t *transport, struct failure *f)
 {
-	const char *mechanism = s->options.mechanisms ? mechanism_of(transport) : "";
-	bool authenticated = *mechanism && pn_sasl_outcome(pn_sasl(transport)) == PN_SASL_OK;
-	if (*mechanism && !authenticated) {
+	if (is_authenticating(s, transport)) {
 		rephrase(f, "the peer closed the connection instead of an answer to SASL %s",
-			mechanism);
+			mechanism_of(transport));
 		refuse(f);
 	} else {
 		rephrase(f, "the peer closed the connection before it opened its own%s",
@@ -185,42 +190,90 @@ static void explain_layer(const struct security *s, struct failure *f, const cha
 	}
 }
 
-static void explain_tls(pn_transport_t *transport, struct failure *f)
+/* The library ends a failed handshake without an alert, and not it alone: what the peer has not
+ * liked can be guessed at best. */
+static void explain_cut(const struct security *s, pn_transport_t *transport, struct failure *f)
 {
-	char words[sizeof f->description];
-	switch (tls_verdict_explain(f->description, words, sizeof words)) {
-	case TLS_NO_MATTER: return;
-	case TLS_FAILED:
-		rephrase(f, "%s", words);
-		refuse(f);
+	uint64_t frames = !transport ? 0
+		: s->options.listen  ? pn_transport_get_frames_output(transport)
+				     : pn_transport_get_frames_input(transport);
+	if (frames) { /* long after the handshake */
+		snprintf(f->description, sizeof f->description, "connection aborted");
 		return;
-	case TLS_CUT_OFF:
-		if (transport && pn_transport_get_frames_input(transport)) {
-			snprintf(f->description, sizeof f->description, "connection aborted");
-			return;
-		}
+	}
+	bool identified = transport && pn_ssl_get_remote_subject(pn_ssl(transport));
+	refuse(f);
+	if (s->options.listen)
+		rephrase(f,
+			"the peer closed the connection during the TLS handshake; it may not "
+			"accept our certificate");
+	else if (identified)
+		rephrase(f, "the peer closed the connection after the TLS handshake; it may %s",
+			s->options.certificate ? "not accept our certificate"
+					       : "want a certificate of ours");
+	else
 		rephrase(f,
 			"the peer closed the connection during the TLS handshake; it may not "
 			"speak TLS");
-		refuse(f);
+}
+
+static void explain_tls(const struct security *s, pn_transport_t *transport, struct failure *f)
+{
+	char words[sizeof f->description];
+	switch (tls_verdict_explain(f->description, words, sizeof words)) {
+	case TLS_NO_MATTER: break;
+	case TLS_CUT_OFF: explain_cut(s, transport, f); break;
+	case TLS_FAILED: rephrase(f, "%s", words); refuse(f);
 	}
+}
+
+/* What the library says of peers that do not do what a listener asks for. */
+static void explain_omission(struct failure *f)
+{
+	if (begins(f->description, "Client connection unencrypted"))
+		rephrase(f, "the peer does not use TLS");
+	else if (begins(f->description, "Client skipped authentication"))
+		rephrase(f, "the peer does not use SASL");
+}
+
+/* A peer that closes without having read all that we have sent resets the connection. */
+static bool is_reset(const struct failure *f)
+{
+	return !strcmp(f->condition, "proton:io")
+		&& (strstr(f->description, "reset by peer")
+			|| strstr(f->description, "Broken pipe"));
+}
+
+/* Of a connection that we have made. */
+static void explain_ours(const struct security *s, pn_transport_t *transport, struct failure *f)
+{
+	static const char GOT[] = "protocol header got: ";
+	const char *d = f->description, *got = strstr(d, GOT);
+	bool unheard = transport
+		&& (pn_connection_state(pn_transport_connection(transport)) & PN_REMOTE_UNINIT);
+	if (s->options.mechanisms && begins(d, "Authentication failed [mech="))
+		explain_authentication(s, transport, f);
+	else if (begins(d, "Expected ") && got)
+		explain_layer(s, f, got + strlen(GOT));
+	else if (unheard && strstr(d, "connection aborted"))
+		explain_end(s, transport, f);
+	else if (unheard && is_reset(f) && is_authenticating(s, transport))
+		explain_end(s, transport, f);
+	else if (unheard && is_reset(f) && s->domain)
+		explain_cut(s, transport, f);
 }
 
 /* By the library's words. */
 void security_explain(const struct security *s, pn_transport_t *transport, struct failure *failure)
 {
-	static const char GOT[] = "protocol header got: ";
-	const char *d = failure->description, *got = strstr(d, GOT);
-	explain_tls(transport, failure);
-	bool connects = !s->options.listen, sasl = connects && s->options.mechanisms;
-	bool unheard = transport
-		&& (pn_connection_state(pn_transport_connection(transport)) & PN_REMOTE_UNINIT);
-	if (sasl && begins(d, "Authentication failed [mech="))
-		explain_authentication(s, transport, failure);
-	else if (connects && begins(d, "Expected ") && got)
-		explain_layer(s, failure, got + strlen(GOT));
-	else if (connects && unheard && strstr(d, "connection aborted"))
-		explain_end(s, transport, failure);
+	char *consequence = strstr(failure->description, " (SSL Failure: ");
+	if (consequence)
+		*consequence = '\0'; /* of the socket's error before it */
+	explain_tls(s, transport, failure);
+	if (s->options.listen)
+		explain_omission(failure);
+	else
+		explain_ours(s, transport, failure);
 	if (!strcmp(failure->condition, "amqp:unauthorized-access"))
 		refuse(failure);
 }
