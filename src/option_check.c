@@ -17,15 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_given(const struct options *o, const char *name)
-{
-	for (size_t i = 0; i < option_table_rows; i++)
-		if (o->given[i] && option_table[i].programs & o->program
-			&& !strcmp(option_table[i].name, name))
-			return true;
-	return false;
-}
-
 static void check_connection(struct options *o)
 {
 	option_connection_check(o);
