@@ -107,7 +107,7 @@ def encode(value: object) -> bytes:
     return bytes(data.encode())
 
 
-def performative(code: int, **fields: Any) -> bytes:
+def performative(code: int, /, **fields: Any) -> bytes:
     """With its fields by name; what is left out is null."""
     values = []
     for name, kind in FIELDS[code]:
@@ -127,7 +127,7 @@ def raw_frame(
     return struct.pack(">IBBH", length, doff, kind, channel) + body
 
 
-def frame(code: int, payload: bytes = b"", *, channel: int = 0, **fields: Any) -> bytes:
+def frame(code: int, payload: bytes = b"", /, *, channel: int = 0, **fields: Any) -> bytes:
     """A proper frame of a performative."""
     kind = 1 if code >= MECHANISMS else 0
     return raw_frame(performative(code, **fields) + payload, channel=channel, kind=kind)
