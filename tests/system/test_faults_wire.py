@@ -256,6 +256,4 @@ def exchange(peer: wire.Peer, count: int) -> None:
             peer.settle(peer.expect(wire.TRANSFER)["delivery_id"])
     else:
         peer.send(*(wire.transfer(number) for number in range(1, count + 1)))
-    peer.expect(wire.CLOSE)
-    peer.send(wire.frame(wire.CLOSE))
-    peer.wait_for_end()
+    peer.answer_close()

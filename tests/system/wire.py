@@ -159,7 +159,7 @@ def message(number: int | None = 1, body: bytes = b"x") -> bytes:
     return properties + encode(Described(ulong(BODY_DATA), body))
 
 
-def transfer(number: int, payload: bytes | None = None, **fields: Any) -> bytes:
+def transfer(number: int, payload: bytes | None = None, /, **fields: Any) -> bytes:
     """Message NUMBER of a link, counted from 1, as the delivery with the id before that; settled
     unless told otherwise."""
     settings = {
@@ -375,6 +375,12 @@ class Peer:
     def leave(self) -> None:
         """Detaches, ends and closes, and waits for the program to do the same."""
         self.send(frame(DETACH, handle=0, closed=True), frame(END), frame(CLOSE))
+        self.wait_for_end()
+
+    def answer_close(self) -> None:
+        """Waits for the program to close the connection in order."""
+        self.expect(CLOSE)
+        self.try_send(frame(CLOSE))
         self.wait_for_end()
 
 
