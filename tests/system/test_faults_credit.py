@@ -192,36 +192,40 @@ def test_settles_without_an_outcome(side: str, state: object) -> None:
     pair.assert_accounts(result.summary)
 
 
+@pytest.mark.xfail(
+    strict=True, reason="engine: a link whose peer sends to a sender cannot be refused by the role"
+)
+@pytest.mark.parametrize("settle", [[], ["--presettled"]])
+@pytest.mark.parametrize("settled", [True, False])
 @both_sides
-def test_transfers_to_a_sender(side: str) -> None:
-    """They are nobody's messages, and are not taken for outcomes of those that were sent."""
-    child, peer = wire.meet("psend", side, "-m", "4", *faults.QUICK)
+def test_transfers_to_a_sender(side: str, settled: bool, settle: list[str]) -> None:
+    """The library takes them for messages of ours, and credit no longer comes through: the link is
+    of no use."""
+    child, peer = wire.meet("psend", side, "-m", "9", *settle, "--timeout", "1s", *faults.QUICK)
+    peer.start()
+    peer.grant(4)
+    for _ in range(4):
+        peer.expect(wire.TRANSFER)
+    peer.send(*(wire.transfer(number, settled=settled) for number in range(1, 10)))
+    peer.answer_close()
+    result = pair.finish(child)
+    faults.assert_failed(result, "amqp:not-allowed")
+    assert result.messages["sent"] == 4
+
+
+@both_sides
+def test_transfers_to_a_sender_are_not_counted(side: str) -> None:
+    """The sums hold, whatever becomes of the link."""
+    child, peer = wire.meet("psend", side, "-m", "9", "--timeout", "500ms", *faults.QUICK)
     peer.start()
     peer.grant(4)
     for _ in range(4):
         peer.expect(wire.TRANSFER)
     peer.send(*(wire.transfer(number) for number in range(1, 10)))
-    peer.send(wire.transfer(10, settled=False), wire.transfer(11, state=wire.outcome(0x25)))
-    peer.settle(0, 3)
     peer.answer_close()
     result = pair.finish(child)
-    pair.assert_codes([result], 0)
-    assert result.messages["sent"] == result.messages["accepted"] == 4
-    pair.assert_accounts(result.summary)
-
-
-@both_sides
-def test_transfers_to_a_sender_that_waits(side: str) -> None:
-    """The library counts them as messages sent, so that credit no longer comes through. That ends
-    by --timeout; the sums hold."""
-    child, peer = wire.meet("psend", side, "-m", "4", "--timeout", "500ms", *faults.QUICK)
-    peer.start()
-    peer.send(*(wire.transfer(number) for number in range(1, 10)))
-    peer.grant(4)
-    peer.answer_close()
-    result = pair.finish(child)
-    pair.assert_codes([result], faults.SHORT)
-    assert result.messages["sent"] == 0
+    assert result.code in (faults.CONNECTION, faults.SHORT)
+    assert result.messages["sent"] == result.messages["unsettled"] == 4
     pair.assert_accounts(result.summary)
 
 
