@@ -231,6 +231,8 @@ void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *
 	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
 	uint64_t unsettled = stats->unsettled;
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
+		if (!pn_delivery_get_context(d) && d != o->part)
+			continue; /* not ours: the peer sends to a sender */
 		if (!pn_delivery_updated(d))
 			continue; /* a second event of one that was handled */
 		pn_delivery_clear(d);
