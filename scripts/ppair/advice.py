@@ -214,6 +214,35 @@ def _credit_unbound(results: Results) -> Iterator[Warning]:
     )
 
 
+def _reconnects(results: Results) -> Iterator[Warning]:
+    def seen(runs: list[Run]) -> float | None:
+        return max(run.metrics.get("reconnects") or 0 for run in runs) or None
+
+    yield from _at_points(
+        results,
+        "reconnects",
+        seen,
+        "connections were lost and made again, up to {:.0f} times in a run",
+        "rates and latencies have the gaps in them; what was not settled was sent again",
+    )
+
+
+def _broker(results: Results) -> Iterator[Warning]:
+    def seen(runs: list[Run]) -> float | None:
+        held = {run.metrics["limited_by"] for run in runs} == {"broker"}
+        return max(100 * run.facts["precv_busy"] for run in runs) if held else None
+
+    yield from _at_points(
+        results,
+        "broker",
+        seen,
+        "neither end was busy (receivers up to {:.0f} %): senders waited for the broker to take "
+        "messages, receivers for it to give some",
+        "the rate is the broker's; a larger --credit or more senders and receivers may get more "
+        "out of it",
+    )
+
+
 RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "spread": _spread,
     "contended": _contended,
@@ -224,5 +253,7 @@ RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "powersave": _powersave,
     "steal": _steal,
     "credit-unbound": _credit_unbound,
+    "reconnects": _reconnects,
+    "broker": _broker,
 }
 CODES = tuple(RULES)

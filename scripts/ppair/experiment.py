@@ -71,7 +71,8 @@ async def measure(results: Results, number: int, repetition: int, progress: Prog
     before = machine.cpu_times()
     cancelled = None
     try:
-        await pair.run(point.spec, scratch, outcome, progress.event)
+        spec = point.spec.named(f"ppair-{results.created_ns:x}-{planned.folder}")
+        await pair.run(spec, scratch, outcome, progress.event)
     except asyncio.CancelledError as error:
         cancelled = error
         outcome.good, outcome.why, outcome.exit_code = False, "interrupted", Exit.INTERRUPTED

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from . import url
 from .failure import usage
 from .programs import PRECV, PSEND, value_of
 from .units import number, seconds
@@ -66,6 +67,21 @@ class Spec:
         The first of several may have gone before the last has come.
         """
         return self.via is not None or self.senders > self.receivers
+
+    @property
+    def shares_queue(self) -> bool:
+        """Whether a receiver has messages of several senders on one link, or not all of one."""
+        return self.via is not None and (self.senders > 1 or self.receivers > 1)
+
+    @property
+    def listens_with_tls(self) -> bool:
+        """Whether receivers that listen speak TLS, as they do if they have a certificate."""
+        return self.option(PRECV, "--tls-cert") is not None
+
+    @property
+    def by_broker(self) -> bool:
+        """Whether a broker, and no queue depth of ours, decides when senders may go on."""
+        return self.via is not None and not number(self.option(PSEND, "--max-unsettled") or "0")
 
     @property
     def presettled(self) -> bool:
@@ -143,6 +159,15 @@ class Spec:
             words += [name, shlex.join(given)] if given else []
         return shlex.join(words)
 
+    def named(self, name: str) -> Spec:
+        """For one run, whose address at the broker is NAME if it is to have one of its own."""
+        return replace(self, via=url.named(self.via, name)) if self.via else self
+
+    def authenticates(self, program: str) -> bool:
+        """Whether there is a user, and so there may be a password in the environment."""
+        user = self.via is not None and url.parse(self.via).user is not None
+        return user or self.option(program, "--user") is not None
+
     def program(self, name: str) -> str:
         """Path of psend or precv."""
         return str(Path(self.bin) / name)
@@ -154,5 +179,6 @@ def to_json(spec: Spec) -> dict[str, Any]:
 
 
 def from_json(value: dict[str, Any]) -> Spec:
-    """From the manifest: lists are tuples again."""
-    return Spec(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+    """From the manifest: lists are tuples again. A password that somebody has put there is not."""
+    spec = Spec(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+    return replace(spec, via=url.without_password(spec.via)) if spec.via else spec

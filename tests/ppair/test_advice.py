@@ -98,6 +98,8 @@ def test_every_code_is_in_the_list_and_has_a_rule() -> None:
         for rate in (100, 1000, 1010, 600)
     ]
     busy.append(_share(_run(1000, precv_busy=0.95, point=2, **bad), 10.0))
+    broker = _run(1000, limit="broker", point=3, **bad)
+    busy.append(store.replace(broker, metrics={**broker.metrics, "reconnects": 1}))
     found = _warnings(*busy, governor="powersave")
     assert tuple(found) == advice.CODES
     for warning in found.values():
@@ -228,3 +230,18 @@ def test_warnings_are_the_same_when_they_are_read_again(tmp_path: Path) -> None:
     again = store.load(tmp_path / "x")
     assert [warning.code for warning in again.warnings] == ["spread", "powersave"]
     assert again.warnings == results.warnings == advice.warnings(again)
+
+
+def test_connections_that_were_made_again() -> None:
+    lost = _run()
+    lost = store.replace(lost, metrics={**lost.metrics, "reconnects": 3})
+    none = store.replace(_run(point=1), metrics={**_run().metrics, "reconnects": 0})
+    warning = _warnings(lost, none)["reconnects"]
+    assert "up to 3 times in a run" in warning.seen and warning.points == (0,)
+    assert "reconnects" not in _codes(none) and "reconnects" not in _codes(_run())
+
+
+def test_a_broker_that_holds_both_back() -> None:
+    warning = _warnings(*_rates(1000, 1000, limit="broker"))["broker"]
+    assert warning.seen.startswith("neither end was busy (receivers up to 50 %)")
+    assert "broker" not in _codes(_run(limit="broker"), _run(limit="credit"))

@@ -28,10 +28,12 @@ COLUMNS_MAX = 100
 
 # Modules by layer, from the leaves up; those of a layer import lower ones.
 STACK: tuple[tuple[str, ...], ...] = (
-    ("failure", "events", "histogram", "machine", "ranks", "series", "svg", "table"),
-    ("units", "programs", "axes", "spec", "files"),  # words
-    # numbers
-    ("metrics", "facts", "advice", "inference", "fits", "credit_fits", "tuning", "verdicts"),
+    ("failure", "events", "histogram", "machine", "ranks", "series", "svg", "table", "url"),
+    ("units", "programs", "axes", "spec", "files", "secret"),  # words
+    (  # numbers
+        *("metrics", "facts", "accounting", "advice", "verdicts"),
+        *("inference", "fits", "credit_fits", "tuning"),
+    ),
     ("results", "presets", "plots_scale"),  # what is planned and what came out
     ("store", "run_files", "host", "peer", "pair", "arrangement", "progress"),  # one run
     ("experiment", "provenance", "tables", "plots_style"),

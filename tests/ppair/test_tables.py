@@ -3,6 +3,7 @@
 import csv
 import io
 import statistics
+from dataclasses import replace
 
 import pytest
 import sample
@@ -47,6 +48,16 @@ def test_columns_without_any_value_are_left_out():
     found = tables.main_table(sample.in_memory({"1": [100]}))
     assert "MB/s" not in found.headings
     assert "lat p99 us" in found.headings
+
+
+def test_columns_of_trouble_are_there_if_there_is_any():
+    results = sample.in_memory({"1": [1000.0], "2": [1000.0]})
+    runs = [(run, {"reconnects": 0, "resent": 0}) for run in results.runs]
+    results.runs = [replace(run, metrics={**run.metrics, **more}) for run, more in runs]
+    assert not {"reconnects", "resent"} & set(tables.main_table(results).headings)
+    results.runs[1].metrics["reconnects"] = 2
+    table = tables.main_table(results)
+    assert "reconnects" in table.headings and "resent" not in table.headings
 
 
 def test_the_plans_columns_are_all_there():
