@@ -53,6 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "one of its own [direct]",
     )
     group.add_argument(
+        "--tls",
+        action="store_true",
+        default=None,
+        help="receivers listen with TLS, with a certificate that is made for it [plain]",
+    )
+    group.add_argument(
         "--psend-host", metavar="HOSTS", help="start senders there by ssh; a list, or n[1-4] [here]"
     )
     group.add_argument("--precv-host", metavar="HOSTS", help="start receivers there by ssh [here]")
@@ -172,6 +178,7 @@ def _fields(arguments: argparse.Namespace) -> dict[str, object]:
         "senders": _or_none(arguments.senders, lambda text: count(text, "--senders")),
         "receivers": _or_none(arguments.receivers, lambda text: count(text, "--receivers")),
         "via": _or_none(arguments.via, _via),
+        "tls": arguments.tls,
         "psend_hosts": _or_none(arguments.psend_host, host.expand),
         "precv_hosts": _or_none(arguments.precv_host, host.expand),
         "listen": _or_none(

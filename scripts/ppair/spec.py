@@ -42,6 +42,7 @@ class Spec:
     bin: str = ""  # folder of the programs, on every host
     library_path: str | None = None  # LD_LIBRARY_PATH of both programs
     deadline_s: float | None = None  # of a run in all; None: from its duration
+    tls: bool = False  # receivers listen with a certificate that is made for the experiment
 
     def plus(self, psend: tuple[str, ...] = (), precv: tuple[str, ...] = ()) -> Spec:
         """With more words, which override earlier ones."""
@@ -140,6 +141,14 @@ class Spec:
         if self.via is None and self.psend_hosts and not self.precv_hosts and not self.listen:
             raise usage("--psend-host: say with --listen-address at which address they reach us")
 
+        if self.tls and self.via is not None:
+            raise usage("--tls: is for a direct pair; give --via an amqps URL")
+        if self.tls and not self.local:
+            raise usage(
+                "--tls: makes a certificate here alone; for other hosts, give --precv.tls-cert, "
+                "--precv.tls-key and --psend.tls-ca files that are there"
+            )
+
     def command(self) -> str:
         """As somebody would type it after `ppair run`."""
         words = []
@@ -147,6 +156,7 @@ class Spec:
             words += ["--senders", str(self.senders), "--receivers", str(self.receivers)]
         if self.via:
             words += ["--via", self.via]
+        words += ["--tls"] if self.tls else []
         for name, hosts in (("--psend-host", self.psend_hosts), ("--precv-host", self.precv_hosts)):
             words += [name, ",".join(hosts)] if hosts else []
         if self.listen:
@@ -159,9 +169,17 @@ class Spec:
             words += [name, shlex.join(given)] if given else []
         return shlex.join(words)
 
-    def named(self, name: str) -> Spec:
-        """For one run, whose address at the broker is NAME if it is to have one of its own."""
-        return replace(self, via=url.named(self.via, name)) if self.via else self
+    def for_run(self, name: str, certificates: Path) -> Spec:
+        """Of one run: NAME is its address at a broker, if it is to have one of its own.
+
+        With `tls`, CERTIFICATES is the folder of cert.pem and key.pem.
+        """
+        via = url.named(self.via, name) if self.via else None
+        if not self.tls:
+            return replace(self, via=via)
+        cert, key = (str(certificates / name) for name in ("cert.pem", "key.pem"))
+        precv = ("--tls-cert", cert, "--tls-key", key)
+        return replace(self, psend=("--tls-ca", cert, *self.psend), precv=(*precv, *self.precv))
 
     def authenticates(self, program: str) -> bool:
         """Whether there is a user, and so there may be a password in the environment."""

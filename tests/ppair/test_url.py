@@ -131,12 +131,12 @@ def test_without_the_password(text: str, without: str) -> None:
     ],
 )
 def test_names_of_runs(text: str, named: str) -> None:
-    assert url.named(text, "N") == Spec(via=text).named("N").via == named
+    assert url.named(text, "N") == Spec(via=text).for_run("N", Path()).via == named
     assert url.is_fresh(text) == (text != named)
 
 
 def test_direct_runs_need_no_name() -> None:
-    assert Spec().named("N") == Spec()
+    assert Spec().for_run("N", Path()) == Spec()
 
 
 def test_each_run_has_its_own_address(ppair: Launcher, fakes: Fakes) -> None:
