@@ -170,6 +170,11 @@ def test_password(driver: Driver, cable: Network, ending: str) -> None:
 [ "$1" = --help ] && exec {launch.BIN}/precv --help
 printf %s "$PPAIR_PASSWORD" >{seen}
 cat /proc/[0-9]*/cmdline >{seen}.lines 2>/dev/null
+for word
+do
+	shift
+	case $word in --user|bob) ;; *) set -- "$@" "$word" ;; esac
+done
 exec {launch.BIN}/precv "$@"
 """
     )

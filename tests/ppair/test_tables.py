@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import statistics
 from dataclasses import replace
 
@@ -173,6 +174,21 @@ def test_environment_has_versions_where_event_files_are(tmp_path):
     for file in (tmp_path / "r" / "runs").rglob("*.jsonl"):
         file.unlink()
     assert dict(provenance.environment_table(results).rows)["programs"] == "-"
+
+
+def test_environment_says_how_connections_are_secured(tmp_path):
+    results = sample.single(tmp_path / "r", repetitions=1)
+    assert dict(provenance.environment_table(results).rows)["connections"] == "-"
+    for name, more in (
+        ("psend", {"tls": {"protocol": "TLSv1.3", "cipher": "AES"}, "sasl": "PLAIN"}),
+        ("precv", {"tls": None, "sasl": None}),
+    ):
+        (file,) = (tmp_path / "r" / "runs").rglob(f"{name}-0.jsonl")
+        events = [json.loads(line) for line in file.read_text().splitlines()]
+        secured = [{**e, **more} if e["event"] == "ready" else e for e in events]
+        file.write_text("".join(f"{json.dumps(event)}\n" for event in secured))
+    rows = dict(provenance.environment_table(results).rows)
+    assert rows["connections"] == "TLSv1.3 AES with SASL PLAIN"
 
 
 def test_commands_are_those_of_points_and_programs(tmp_path):
