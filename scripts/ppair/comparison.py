@@ -66,7 +66,8 @@ def compare(samples: Samples, paired: bool, min_effect: float) -> Compared:
     known = {
         name: (a, b)
         for name, (a, b) in samples.items()
-        if any(v is not None for v in a) and any(v is not None for v in b)
+        if any(v is not None for v in a)
+        and any(v is not None for v in b)
         and (name not in tables.TROUBLE or any(a) or any(b))
     }
     return inference.compare_all(known, PRIMARY, paired=paired, min_effect=min_effect, seed=0)

@@ -63,6 +63,13 @@ def _warnings(*runs: Run, **more: Any) -> dict[str, advice.Warning]:
     return {warning.code: warning for warning in found}
 
 
+def _by_broker(results: Results) -> Results:
+    """The same, if all points were by way of one."""
+    points = (store.replace(p, spec=Spec(via="amqp://b")) for p in results.plan.points)
+    results.plan = store.replace(results.plan, points=tuple(points))
+    return results
+
+
 def _codes(*runs: Run, **more: Any) -> list[str]:
     return list(_warnings(*runs, **more))
 
@@ -99,8 +106,9 @@ def test_every_code_is_in_the_list_and_has_a_rule() -> None:
     ]
     busy.append(_share(_run(1000, precv_busy=0.95, point=2, **bad), 10.0))
     broker = _run(1000, limit="broker", point=3, **bad)
-    busy.append(store.replace(broker, metrics={**broker.metrics, "reconnects": 1}))
-    found = _warnings(*busy, governor="powersave")
+    more = {"reconnects": 1, "latency_p50_ns": 90, "settlement_p50_ns": 10}
+    busy.append(store.replace(broker, metrics={**broker.metrics, **more}))
+    found = {w.code: w for w in advice.warnings(_by_broker(_results(*busy, governor="powersave")))}
     assert tuple(found) == advice.CODES
     for warning in found.values():
         assert warning.seen and warning.advice
@@ -245,3 +253,15 @@ def test_a_broker_that_holds_both_back() -> None:
     warning = _warnings(*_rates(1000, 1000, limit="broker"))["broker"]
     assert warning.seen.startswith("neither end was busy (receivers up to 50 %)")
     assert "broker" not in _codes(_run(limit="broker"), _run(limit="credit"))
+
+
+@pytest.mark.parametrize(
+    ("latency", "settlement", "seen"), [(90, 10, True), (30, 10, False), (90, None, False)]
+)
+def test_messages_that_wait_at_a_broker(latency: int, settlement: int | None, seen: bool) -> None:
+    """Of which one can only speak where there is one."""
+    times = {"latency_p50_ns": latency, "settlement_p50_ns": settlement}
+    run = store.replace(_run(), metrics={**_run().metrics, **times})
+    found = {w.code: w for w in advice.warnings(_by_broker(_results(run)))}
+    assert ("backlog" in found) == seen and "backlog" not in _codes(run)
+    assert not seen or "up to 9 times" in found["backlog"].seen
