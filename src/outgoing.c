@@ -231,14 +231,14 @@ void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *
 	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
 	uint64_t unsettled = stats->unsettled;
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
-		if (!pn_delivery_get_context(d) && d != o->part)
+		int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
+		if (!sent_ns)
 			continue; /* not ours: the peer sends to a sender */
 		if (!pn_delivery_updated(d))
 			continue; /* a second event of one that was handled */
 		pn_delivery_clear(d);
 		uint64_t state = pn_delivery_remote_state(d);
-		int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
-		if (__builtin_expect(!sent_ns, 0)) {
+		if (__builtin_expect(sent_ns == SENDING_EOS_NS, 0)) {
 			settle_eos(s, d, state);
 			continue;
 		}
