@@ -93,12 +93,13 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /* How many bytes may be put into the library's queue. Each time the peer's session window opens
  * the library walks all of the queue, so that the cost of a long one is quadratic: it is kept at
- * about two windows, whose size shows in what was let through. */
+ * about two windows, whose size shows in what was let through: all of it, if that was a window's
+ * worth, says that the window may be larger. */
 static size_t queue_room(struct outgoing *o, size_t queued_bytes)
 {
-	if (!queued_bytes && o->queued_bytes)
+	if (!queued_bytes && o->queued_bytes >= o->window_bytes)
 		o->window_bytes = least(2 * o->window_bytes, BURST_BYTES);
-	else if (queued_bytes < o->queued_bytes)
+	else if (queued_bytes && queued_bytes < o->queued_bytes)
 		o->window_bytes = o->queued_bytes - queued_bytes;
 	o->queued_bytes = queued_bytes;
 	/* a window may be larger than what is handed over at a time: that of a long message */
