@@ -22,6 +22,7 @@ SENDERS_ALONE = ("--messages", "--duration")
 CONNECTING_ALONE = (
     "--link-name",
     "--password-file",
+    "--reconnect",
     "--sasl-insecure",
     "--tls-no-verify",
     "--tls-sni",
