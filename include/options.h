@@ -20,6 +20,7 @@
 
 #define OPTIONS_PERCENTILES_MAX 32
 #define OPTIONS_ROWS_MAX        128
+#define OPTIONS_CONTENT_MAX     (1 << 30) /* bytes of a body */
 
 enum program { PROGRAM_PSEND = 1, PROGRAM_PRECV = 2, PROGRAM_BOTH = 3 };
 

@@ -3,11 +3,13 @@
 
 #include "clock.h"
 #include "fatal.h"
+#include "sending.h"
 
 #include <proton/disposition.h>
 #include <proton/session.h>
 #include <proton/transport.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How much is handed to the library at a time; more only when all of it has been written. It
  * bounds the memory and keeps stamps from ageing in a queue. */
@@ -55,7 +57,11 @@ void outgoing_detach(struct sender *s, pn_link_t *link)
 	end_stall(s, o, clock_monotonic_ns());
 	if (s->options->presettled && pn_link_queued(link) > 0)
 		s->undelivered = true;
-	s->parts -= o->part != NULL;
+	struct letter *letter = sending_drop_part(s, o);
+	if (letter) /* somebody else is to get what it says */
+		content_return(&s->content, letter);
+	groups_free(&o->groups);
+	kept_free(&o->kept);
 	free(o);
 }
 
@@ -78,92 +84,6 @@ bool outgoing_outstanding(const struct outgoing *o)
 {
 	return pn_link_unsettled(o->link) || pn_session_outgoing_bytes(pn_link_session(o->link))
 		|| pn_transport_pending(transport_of(o)) > 0;
-}
-
-/* The time of sending travels in the delivery's context, a pointer that is ours to use. */
-_Static_assert(sizeof(void *) >= sizeof(int64_t), "a time must fit into a pointer");
-
-static inline pn_delivery_t *begin_message(
-	struct sender *s, struct outgoing *o, int64_t ts, int64_t sent_ns)
-{
-	uint64_t sn = o->next_sequence++;
-	message_stamp(&s->template, sn, ts);
-	pn_delivery_t *d = pn_delivery(o->link, pn_dtag((const char *)&sn, sizeof sn));
-	if (!s->options->presettled)
-		pn_delivery_set_context(d, (void *)sent_ns);
-	return d;
-}
-
-static inline void end_message(struct sender *s, struct outgoing *o, pn_delivery_t *d)
-{
-	if (s->options->presettled)
-		pn_delivery_settle(d);
-	else
-		pn_link_advance(o->link);
-}
-
-static inline void send_one(struct sender *s, struct outgoing *o, int64_t ts, int64_t sent_ns)
-{
-	pn_delivery_t *d = begin_message(s, o, ts, sent_ns);
-	pn_link_send(o->link, s->template.bytes, s->template.length);
-	end_message(s, o, d);
-}
-
-/* COUNT messages, BYTES of which went to the library since BEGAN. */
-static void count_sent(
-	struct sender *s, struct outgoing *o, uint64_t count, size_t bytes, int64_t began_ns)
-{
-	struct counters *n = &s->worker.stats.n;
-	n->call_ns += (uint64_t)(clock_monotonic_ns() - began_ns);
-	o->queued_bytes += bytes;
-	n->messages += count;
-	n->content_bytes += count * s->options->content_size_bytes;
-	if (!s->options->presettled)
-		s->worker.stats.unsettled += count;
-	s->worker.moved = true;
-	if (n->messages >= s->worker.milestone)
-		worker_milestone(&s->worker);
-}
-
-/* Begins a message, or goes on with it, as far as ROOM goes. The library moves all it holds of a
- * message whenever the peer's session window lets a part of it through: one that is long compared
- * to the window would take quadratic time. */
-static void send_part(struct sender *s, struct outgoing *o, size_t room_bytes)
-{
-	int64_t now_ns = clock_monotonic_ns();
-	worker_first(&s->worker, now_ns);
-	if (!o->part) {
-		o->part = begin_message(s, o, clock_stamp_ns(s->options->clock), now_ns);
-		o->part_bytes = 0;
-		s->parts++;
-	}
-	size_t bytes = s->template.length - o->part_bytes;
-	if (bytes > room_bytes)
-		bytes = room_bytes;
-	pn_link_send(o->link, s->template.bytes + o->part_bytes, bytes);
-	o->part_bytes += bytes;
-	bool complete = o->part_bytes == s->template.length;
-	if (complete) {
-		end_message(s, o, o->part);
-		o->part = NULL;
-		s->parts--;
-	}
-	count_sent(s, o, complete, bytes, now_ns);
-}
-
-static void send_burst(struct sender *s, struct outgoing *o, uint64_t count)
-{
-	struct clock_run stamp = {.kind = s->options->clock};
-	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
-	int64_t began_ns = clock_monotonic_ns();
-	worker_first(&s->worker, began_ns);
-	if (s->options->presettled)
-		for (uint64_t i = 0; i < count; i++)
-			send_one(s, o, clock_run_ns(&stamp), 0);
-	else
-		for (uint64_t i = 0; i < count; i++)
-			send_one(s, o, clock_run_ns(&stamp), clock_run_ns(&sent));
-	count_sent(s, o, count, count * s->template.length, began_ns);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -192,12 +112,10 @@ static size_t queue_room(struct outgoing *o, size_t queued_bytes)
 static void send_some(struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes)
 {
 	bool small_window = o->window_bytes < BURST_BYTES;
-	if (small_window && s->template.length > room_bytes)
-		send_part(s, o, room_bytes);
-	else if (s->template.length > room_bytes)
-		send_burst(s, o, 1);
+	if (small_window && sending_next_bytes(s) > room_bytes)
+		sending_part(s, o, room_bytes);
 	else
-		send_burst(s, o, least(count, room_bytes / s->template.length));
+		sending_burst(s, o, count, room_bytes);
 }
 
 /* What stops it is asked for from the socket inwards. */
@@ -216,13 +134,16 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 	size_t room_bytes = queue_room(o, pn_session_outgoing_bytes(pn_link_session(o->link)));
 	if (!room_bytes || (o->queued_bytes && credit <= 0))
 		return TIME_SESSION;
-	if (o->part) {
-		send_part(s, o, room_bytes);
+	if (o->part.delivery) {
+		sending_part(s, o, room_bytes);
 		return TIME_BUSY;
 	}
-	if (!count) {
-		pn_link_drained(o->link); /* if the peer asks for it, credit is of no more use */
-		return unsettled ? TIME_SETTLEMENT : TIME_IDLE;
+	enum lines_state content = count ? content_peek(&s->content) : LINES_ENDED;
+	if (content != LINES_READY) {
+		if (s->eos_sent == options->send_eos) /* credit is of no more use */
+			pn_link_drained(o->link);     /* if the peer asks for it */
+		s->starved = s->starved || content == LINES_WAITING;
+		return unsettled && content == LINES_ENDED ? TIME_SETTLEMENT : TIME_IDLE;
 	}
 	if (options->max_unsettled) {
 		if (unsettled >= options->max_unsettled)
@@ -245,23 +166,34 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 void outgoing_finish(struct sender *s, struct outgoing *o, int64_t now_ns)
 {
 	end_stall(s, o, now_ns);
-	if (o->part)
+	if (o->part.delivery)
 		outgoing_turn(s, o, now_ns);
+}
+
+/* When all before it is on its way: then it is not lost in a queue. */
+bool outgoing_send_eos(struct sender *s, struct outgoing *o)
+{
+	bool may = pn_link_credit(o->link) > 0 && pn_transport_pending(transport_of(o)) <= 0
+		&& queue_room(o, pn_session_outgoing_bytes(pn_link_session(o->link)));
+	if (may)
+		sending_eos(s, o);
+	return may;
 }
 
 /* ---- settle ---- */
 
 /* The peer has settled a message that was not sent to its end: it gets no more of it. */
-static void drop_part(struct sender *s, struct outgoing *o)
+static void abort_part(struct sender *s, struct outgoing *o)
 {
-	pn_delivery_abort(o->part);
-	o->part = NULL;
-	s->parts--;
+	pn_delivery_abort(o->part.delivery);
+	free(sending_drop_part(s, o));
 	s->worker.stats.n.messages++;
+	s->worker.moved = true;
 }
 
 /* Counts how a delivery ended; false if it has not. */
-static bool count_outcome(struct counters *n, uint64_t state, bool settled)
+static inline __attribute__((always_inline)) bool count_outcome(
+	struct counters *n, uint64_t state, bool settled)
 {
 	switch (state) {
 	case PN_ACCEPTED: n->accepted++; return true;
@@ -273,26 +205,55 @@ static bool count_outcome(struct counters *n, uint64_t state, bool settled)
 	return settled;
 }
 
+/* Of a message that counts as nothing else. */
+static void settle_eos(struct sender *s, pn_delivery_t *d, uint64_t state)
+{
+	struct counters n = {0};
+	if (!count_outcome(&n, state, pn_delivery_settled(d)))
+		return;
+	s->eos_accepted += n.accepted + n.no_outcome;
+	s->eos_refused += n.rejected + n.released + n.modified;
+	pn_delivery_settle(d);
+}
+
+/* It will not have to be sent again. */
+static void forget(struct outgoing *o, pn_delivery_t *d)
+{
+	uint64_t sn;
+	memcpy(&sn, pn_delivery_tag(d).start, sizeof sn);
+	kept_drop(&o->kept, sn);
+}
+
 /* Delivery by delivery. */
 void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *batch)
 {
 	struct stats *stats = &s->worker.stats;
 	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
+	uint64_t unsettled = stats->unsettled;
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
+		if (!pn_delivery_get_context(d) && d != o->part)
+			continue; /* not ours: the peer sends to a sender */
 		if (!pn_delivery_updated(d))
 			continue; /* a second event of one that was handled */
 		pn_delivery_clear(d);
 		uint64_t state = pn_delivery_remote_state(d);
-		if (!count_outcome(&stats->n, state, pn_delivery_settled(d)))
-			continue;
-		if (d == o->part) {
-			drop_part(s, o);
+		int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
+		if (__builtin_expect(!sent_ns, 0)) {
+			settle_eos(s, d, state);
 			continue;
 		}
-		histogram_record(&stats->latency,
-			clock_run_ns(&clock) - (int64_t)pn_delivery_get_context(d));
+		if (!count_outcome(&stats->n, state, pn_delivery_settled(d)))
+			continue;
+		if (d == o->part.delivery) {
+			abort_part(s, o);
+			continue;
+		}
+		histogram_record(&stats->latency, clock_run_ns(&clock) - sent_ns);
+		if (s->keeps)
+			forget(o, d);
 		pn_delivery_settle(d);
 		stats->unsettled--;
 	}
-	s->worker.moved = true;
+	if (stats->unsettled != unsettled)
+		s->worker.moved = true;
 }

@@ -15,17 +15,21 @@ FILE_LINES_MAX = 440
 # Module (the file's name without its end), layer.
 LAYERS = {
     **dict.fromkeys(["big_endian", "clock", "units", "histogram", "fatal", "url"], 0),
-    **dict.fromkeys(["pacer", "credit", "sequence"], 1),
+    **dict.fromkeys(["field", "kept", "lines"], 0),
+    **dict.fromkeys(["pacer", "credit", "sequence", "content_check", "groups"], 1),
     **dict.fromkeys(["stats", "report", "report_json", "report_table", "report_hdr"], 2),
     **dict.fromkeys(["poller", "endpoints", "engine", "message", "stamp"], 3),
     **dict.fromkeys(["security", "tls_verdict"], 3),
     **dict.fromkeys(["option_table", "option_check", "option_connection", "options"], 4),
+    **dict.fromkeys(["option_message"], 4),
     **dict.fromkeys(["worker", "reporter", "parent"], 4),
-    **dict.fromkeys(["psend", "precv", "outgoing", "incoming"], 5),
+    **dict.fromkeys(["psend", "precv", "outgoing", "incoming", "content", "sending"], 5),
 }
 
 # What a module may include of its own layer, besides its own header.
 SAME_LAYER = {
+    ("kept", "fatal"),
+    ("lines", "fatal"),
     ("report", "stats"),
     ("report_json", "report"),
     ("report_table", "report"),
@@ -41,12 +45,18 @@ SAME_LAYER = {
     ("option_check", "option_connection"),
     ("option_check", "option_table"),
     ("option_connection", "options"),
+    ("option_check", "option_message"),
+    ("option_message", "options"),
+    ("option_message", "option_table"),
     ("option_table", "options"),
     ("worker", "options"),
     ("reporter", "options"),
     ("reporter", "worker"),
     ("reporter", "parent"),
     ("psend", "outgoing"),
+    ("outgoing", "content"),
+    ("outgoing", "sending"),
+    ("sending", "outgoing"),
     ("precv", "incoming"),
 }
 
@@ -59,7 +69,8 @@ RESERVED = {
     **dict.fromkeys(
         ["dlfcn.h", "openssl/ssl.h", "openssl/err.h", "openssl/x509_vfy.h"], {"tls_verdict.c"}
     ),
-    "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c"},
+    "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c", "lines.c"},
+    "zlib.h": {"content_check.c"},
 }
 PROTON_LAYER = 3
 # Outside that layer and the programs: the library's version, for reports.
