@@ -17,7 +17,9 @@ struct letter *sending_drop_part(struct sender *s, struct outgoing *o);
 /* What a burst of one would hand over, or a little more. */
 size_t sending_next_bytes(const struct sender *s);
 
-/* Hands over one message that says that no more will come. */
+/* Hands over one message that says that no more will come. The time of sending that its delivery
+ * has is not one. */
+#define SENDING_EOS_NS 1
 void sending_eos(struct sender *s, struct outgoing *o);
 
 /* A message as it was sent, to be sent again: its own bytes, then those that all messages share.

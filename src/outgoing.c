@@ -93,12 +93,13 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /* How many bytes may be put into the library's queue. Each time the peer's session window opens
  * the library walks all of the queue, so that the cost of a long one is quadratic: it is kept at
- * about two windows, whose size shows in what was let through. */
+ * about two windows, whose size shows in what was let through: all of it, if that was a window's
+ * worth, says that the window may be larger. */
 static size_t queue_room(struct outgoing *o, size_t queued_bytes)
 {
-	if (!queued_bytes && o->queued_bytes)
+	if (!queued_bytes && o->queued_bytes >= o->window_bytes)
 		o->window_bytes = least(2 * o->window_bytes, BURST_BYTES);
-	else if (queued_bytes < o->queued_bytes)
+	else if (queued_bytes && queued_bytes < o->queued_bytes)
 		o->window_bytes = o->queued_bytes - queued_bytes;
 	o->queued_bytes = queued_bytes;
 	/* a window may be larger than what is handed over at a time: that of a long message */
@@ -231,14 +232,14 @@ void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *
 	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
 	uint64_t unsettled = stats->unsettled;
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
-		if (!pn_delivery_get_context(d) && d != o->part)
+		int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
+		if (!sent_ns)
 			continue; /* not ours: the peer sends to a sender */
 		if (!pn_delivery_updated(d))
 			continue; /* a second event of one that was handled */
 		pn_delivery_clear(d);
 		uint64_t state = pn_delivery_remote_state(d);
-		int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
-		if (__builtin_expect(!sent_ns, 0)) {
+		if (__builtin_expect(sent_ns == SENDING_EOS_NS, 0)) {
 			settle_eos(s, d, state);
 			continue;
 		}

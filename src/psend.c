@@ -10,23 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- links ---- */
-
-static void attached(void *self, pn_link_t *link)
-{
-	outgoing_attach(self, link);
-}
-
-static void detached(void *self, pn_link_t *link)
-{
-	outgoing_detach(self, link);
-}
-
-static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
-{
-	outgoing_settle(self, pn_link_get_context(link), batch);
-}
-
 /* ---- send ---- */
 
 /* The last message is handed over. */
@@ -128,6 +111,27 @@ static enum time_cause turn(void *self, int64_t now_ns)
 		send_eos(s);
 	check_end(s);
 	return cause;
+}
+
+/* ---- links ---- */
+
+static void attached(void *self, pn_link_t *link)
+{
+	outgoing_attach(self, link);
+}
+
+/* Who leaves after the last message was settled has not cut the run short. */
+static void detached(void *self, pn_link_t *link)
+{
+	struct sender *s = self;
+	outgoing_detach(s, link);
+	if (!s->worker.stats.unsettled && !s->undelivered)
+		check_end(s);
+}
+
+static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
+{
+	outgoing_settle(self, pn_link_get_context(link), batch);
 }
 
 /* ---- end ---- */

@@ -10,8 +10,7 @@
 
 /* ---- one message ---- */
 
-/* The time of sending travels in the delivery's context, a pointer that is ours to use; it is 0 of
- * a message that does not count. */
+/* The time of sending travels in the delivery's context, a pointer that is ours to use. */
 _Static_assert(sizeof(void *) >= sizeof(int64_t), "a time must fit into a pointer");
 
 static inline pn_delivery_t *begin_message(struct outgoing *o, const struct message_template *t,
@@ -231,7 +230,7 @@ struct letter *sending_drop_part(struct sender *s, struct outgoing *o)
 void sending_eos(struct sender *s, struct outgoing *o)
 {
 	int64_t ts = clock_stamp_ns(s->options->clock);
-	send_one(o, &s->eos, s->options->presettled, ts, 0);
+	send_one(o, &s->eos, s->options->presettled, ts, SENDING_EOS_NS);
 	o->queued_bytes += s->eos.length;
 	o->eos_sent++;
 	s->eos_sent++;
