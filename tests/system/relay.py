@@ -1,4 +1,4 @@
-"""A TCP proxy between two programs, which can do to a connection what networks do.
+"""A TCP relay between two programs, which can do to a connection what networks do.
 
 A thread forwards; what is to happen is said by methods, or by a limit on the bytes that pass. All
 connections are treated alike.
@@ -20,7 +20,7 @@ TICK_S = 0.02  # within which the thread notices what it is told
 
 @dataclass
 class Pipe:
-    """One connection through the proxy: its two sockets, and what has passed in either direction."""
+    """One connection through the relay: its two sockets, and what has passed in either direction."""
 
     client: socket.socket
     server: socket.socket
@@ -29,7 +29,7 @@ class Pipe:
 
 
 @dataclass
-class Proxy:
+class Relay:
     """Listens, and forwards to HOST:PORT of `url`."""
 
     target: tuple[str, int]
@@ -145,20 +145,20 @@ class Proxy:
         self.server.close()
 
 
-PROXIES: list[Proxy] = []
+RELAYS: list[Relay] = []
 
 
-def start(url: str, **settings: int) -> Proxy:
+def start(url: str, **settings: int) -> Relay:
     """Between a client that is yet to come, and what listens at URL."""
     host, port = url.split("/")[0].split(":")
-    proxy = Proxy((host, int(port)), socket.create_server((pair.HOST, 0)), **settings)
-    proxy.thread = threading.Thread(target=proxy.run, daemon=True)
-    proxy.thread.start()
-    PROXIES.append(proxy)
-    return proxy
+    relay = Relay((host, int(port)), socket.create_server((pair.HOST, 0)), **settings)
+    relay.thread = threading.Thread(target=relay.run, daemon=True)
+    relay.thread.start()
+    RELAYS.append(relay)
+    return relay
 
 
 def end_all() -> None:
     """After each test."""
-    while PROXIES:
-        PROXIES.pop().end()
+    while RELAYS:
+        RELAYS.pop().end()
