@@ -102,6 +102,15 @@ static inline void engine_turn_by(struct engine *e, int64_t when_ns)
 		e->poller.deadline_ns = when_ns;
 }
 
+/* The same, when FD is ready for EVENTS, which are poll()'s; at most POLLER_GUESTS_MAX of them. It
+ * may already be: then the wait is none. */
+static inline void engine_turn_when(struct engine *e, int fd, short events)
+{
+	if (e->poller.guest_count < POLLER_GUESTS_MAX)
+		e->poller.guests[e->poller.guest_count++] =
+			(struct pollfd){.fd = fd, .events = events};
+}
+
 /* Closes links, sessions and connections, and stops listening. Idempotent. */
 void engine_close(struct engine *e);
 
