@@ -15,7 +15,7 @@ FILE_LINES_MAX = 440
 # Module (the file's name without its end), layer.
 LAYERS = {
     **dict.fromkeys(["big_endian", "clock", "units", "histogram", "fatal", "url"], 0),
-    **dict.fromkeys(["pacer", "credit", "sequence"], 1),
+    **dict.fromkeys(["pacer", "credit", "sequence", "content_check"], 1),
     **dict.fromkeys(["stats", "report", "report_json", "report_table", "report_hdr"], 2),
     **dict.fromkeys(["poller", "endpoints", "engine", "message", "stamp"], 3),
     **dict.fromkeys(["option_table", "option_check", "options", "worker", "reporter", "parent"], 4),
@@ -51,6 +51,7 @@ RESERVED = {
     "semaphore.h": {"worker.h"},
     "jansson.h": {"report_json.c", "reporter.c"},  # reporter: its version
     "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c"},
+    "zlib.h": {"content_check.c"},
 }
 PROTON_LAYER = 3
 # Outside that layer and the programs: the library's version, for reports.
