@@ -14,16 +14,18 @@ FILE_LINES_MAX = 440
 
 # Module (the file's name without its end), layer.
 LAYERS = {
-    **dict.fromkeys(["big_endian", "clock", "units", "histogram", "fatal", "url"], 0),
+    **dict.fromkeys(["big_endian", "clock", "encoding", "units", "histogram", "fatal", "url"], 0),
+    "outlet": 0,
     **dict.fromkeys(["pacer", "credit", "sequence", "content_check"], 1),
     **dict.fromkeys(["stats", "report", "report_json", "report_table", "report_hdr"], 2),
-    **dict.fromkeys(["poller", "endpoints", "engine", "message", "stamp"], 3),
+    **dict.fromkeys(["poller", "endpoints", "engine", "message", "stamp", "text"], 3),
     **dict.fromkeys(["option_table", "option_check", "options", "worker", "reporter", "parent"], 4),
     **dict.fromkeys(["psend", "precv", "outgoing", "incoming"], 5),
 }
 
 # What a module may include of its own layer, besides its own header.
 SAME_LAYER = {
+    ("outlet", "fatal"),
     ("report", "stats"),
     ("report_json", "report"),
     ("report_table", "report"),
@@ -50,7 +52,7 @@ RESERVED = {
     "pthread.h": {"worker.c", "worker.h", "parent.c"},
     "semaphore.h": {"worker.h"},
     "jansson.h": {"report_json.c", "reporter.c"},  # reporter: its version
-    "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c"},
+    "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c", "outlet.c"},
     "zlib.h": {"content_check.c"},
 }
 PROTON_LAYER = 3
