@@ -24,6 +24,7 @@
 enum stop_reason {
 	STOP_NONE,
 	STOP_MESSAGES, /* as many as asked for */
+	STOP_EOS,      /* precv: a sender has said that it was the last one */
 	STOP_DURATION,
 	STOP_TIMEOUT,  /* no traffic */
 	STOP_DETACHED, /* the peers are gone */
@@ -35,6 +36,9 @@ const char *stop_reason_name(enum stop_reason reason);
 
 /* What psend and precv do differently. SELF is the worker's `self`. */
 struct role {
+	/* Open what is needed besides the peer, before the thread starts; what cannot be opened
+	 * ends the process. May be NULL, as `drain`. */
+	void (*open)(void *self);
 	/* LINK is attached: give it a context that is not NULL */
 	void (*attached)(void *self, pn_link_t *link);
 	void (*detached)(void *self, pn_link_t *link);
@@ -46,6 +50,8 @@ struct role {
 	enum time_cause (*turn)(void *self, int64_t now_ns);
 	/* The run is to end: let go what is held back. True when nothing is outstanding. */
 	bool (*flushed)(void *self);
+	/* Everything is closed: wait until what came is written, or ABANDON_FD is readable. */
+	void (*drain)(void *self, int abandon_fd);
 	/* EXIT_DONE, _SHORT, _VERIFY or _REFUSED, by what was counted. */
 	enum exit_code (*verdict)(const void *self);
 };
@@ -97,6 +103,7 @@ struct worker {
 	pthread_t thread;
 	atomic_bool report_asked, stop_asked, abandon_asked;
 	int note_fd;     /* readable when there is a note */
+	int abandon_fd;  /* readable when the run is to be left at once */
 	sem_t note_free; /* the reporter is done with the last note */
 	struct note note;
 	struct note end; /* kept until everything is closed */
@@ -124,6 +131,10 @@ void worker_milestone(struct worker *w);
 
 /* The run is to end, for REASON. Later calls change nothing. */
 void worker_stop(struct worker *w, enum stop_reason reason);
+
+/* The program itself cannot go on: reported, and the run ends with the failure's code, also with
+ * --forever. */
+void worker_fail(struct worker *w, const struct failure *failure);
 
 /* ---- for the reporter ---- */
 

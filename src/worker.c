@@ -13,7 +13,7 @@
 const char *stop_reason_name(enum stop_reason reason)
 {
 	static const char *const NAMES[] = {
-		"none", "messages", "duration", "timeout", "detached", "signal", "failed"};
+		"none", "messages", "eos", "duration", "timeout", "detached", "signal", "failed"};
 	return NAMES[reason];
 }
 
@@ -164,6 +164,16 @@ void worker_stop(struct worker *w, enum stop_reason reason)
 	/* a sender that is ended while it waits has waited until now */
 	if (w->begun && (reason == STOP_DURATION || w->options->engine.sender))
 		mark_stop(w, now_ns);
+}
+
+/* Not the peer's fault. */
+void worker_fail(struct worker *w, const struct failure *failure)
+{
+	if (!w->failed)
+		w->failed = failure->code;
+	begin_note(w, NOTE_ERROR)->failure = *failure;
+	send_note(w);
+	worker_stop(w, STOP_FAILED);
 }
 
 /* Whether AFTER have passed since SINCE; if not, a turn will come then. 0: never. */
@@ -325,6 +335,8 @@ static void *run(void *argument)
 	prctl(PR_SET_NAME, "reactor");
 	prctl(PR_SET_TIMERSLACK, 1); /* waits end when they should, not up to 50 us later */
 	engine_run(&w->engine);
+	if (w->role->drain)
+		w->role->drain(w->self, w->abandon_fd);
 	end(w);
 	return NULL;
 }
@@ -356,7 +368,8 @@ void worker_start(
 	set_milestone(w);
 	sem_init(&w->note_free, 0, 1);
 	w->note_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	if (w->note_fd < 0)
+	w->abandon_fd = eventfd(0, EFD_CLOEXEC);
+	if (w->note_fd < 0 || w->abandon_fd < 0)
 		fatal(EXIT_INTERNAL, "eventfd");
 	engine_create(&w->engine, &options->engine, &CALLBACKS, w, &w->stats);
 	pthread_attr_t attributes;
@@ -402,6 +415,7 @@ void worker_ask_stop(struct worker *w)
 void worker_ask_abandon(struct worker *w)
 {
 	atomic_store(&w->abandon_asked, true);
+	eventfd_write(w->abandon_fd, 1);
 	engine_wake(&w->engine);
 }
 
@@ -412,4 +426,5 @@ void worker_join(struct worker *w)
 	engine_destroy(&w->engine);
 	sem_destroy(&w->note_free);
 	close(w->note_fd);
+	close(w->abandon_fd);
 }

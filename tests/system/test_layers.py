@@ -20,7 +20,7 @@ LAYERS = {
     **dict.fromkeys(["stats", "report", "report_json", "report_table", "report_hdr"], 2),
     **dict.fromkeys(["poller", "endpoints", "engine", "message", "stamp", "text"], 3),
     **dict.fromkeys(["option_table", "option_check", "options", "worker", "reporter", "parent"], 4),
-    **dict.fromkeys(["psend", "precv", "outgoing", "incoming"], 5),
+    **dict.fromkeys(["psend", "precv", "outgoing", "incoming", "printer"], 5),
 }
 
 # What a module may include of its own layer, besides its own header.
@@ -44,6 +44,7 @@ SAME_LAYER = {
     ("reporter", "parent"),
     ("psend", "outgoing"),
     ("precv", "incoming"),
+    ("incoming", "printer"),
 }
 
 # System headers that only these files may include.
@@ -52,7 +53,7 @@ RESERVED = {
     "pthread.h": {"worker.c", "worker.h", "parent.c"},
     "semaphore.h": {"worker.h"},
     "jansson.h": {"report_json.c", "reporter.c"},  # reporter: its version
-    "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c", "outlet.c"},
+    "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c", "outlet.c", "printer.c"},
     "zlib.h": {"content_check.c"},
 }
 PROTON_LAYER = 3
