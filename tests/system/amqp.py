@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from proton import Connection, Delivery, Message, Transport, ulong
+from proton import Connection, Delivery, Event, Message, Transport, ulong
+from proton.handlers import MessagingHandler
+from proton.reactor import Container
 from proton.utils import BlockingConnection, BlockingReceiver, LinkDetached
 
 TIMEOUT_S = 10.0
@@ -46,6 +48,49 @@ def send(url: str, messages: Iterable[Message]) -> list[object]:
     finally:
         connection.close()
     return outcomes
+
+
+class _SendAll(MessagingHandler):
+    """Sends as credit allows, and goes when all is settled or the receiver has gone."""
+
+    def __init__(self, url: str, messages: Iterable[Message]) -> None:
+        super().__init__(auto_settle=False)
+        self.url = url
+        self.left = list(messages)
+        self.sent: list[Delivery] = []
+        self.settled: list[object] = []
+
+    def on_start(self, event: Event) -> None:
+        host, address = self.url.split("/")
+        self.connection = event.container.connect(host, reconnect=False)
+        event.container.create_sender(self.connection, address)
+        event.container.schedule(TIMEOUT_S, self)
+
+    def on_sendable(self, event: Event) -> None:
+        while event.sender.credit and self.left:
+            self.sent.append(event.sender.send(self.left.pop(0)))
+
+    def on_settled(self, event: Event) -> None:
+        self.settled.append(event.delivery.remote_state)
+        if not self.left and len(self.settled) == len(self.sent):
+            self.connection.close()
+
+    def on_link_closed(self, event: Event) -> None:
+        self.connection.close()
+
+    def on_transport_closed(self, event: Event) -> None:
+        event.container.stop()  # which else waits for its timer
+
+    def on_timer_task(self, event: Event) -> None:
+        event.container.stop()
+
+
+def send_all(url: str, messages: Iterable[Message]) -> list[object]:
+    """Sends them as fast as they are wanted, to a receiver that may go away. Returns the outcomes
+    of those that were settled, in the order in which that came."""
+    handler = _SendAll(url, messages)
+    Container(handler).run()
+    return handler.settled
 
 
 ACCEPTED = Delivery.ACCEPTED
