@@ -20,12 +20,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct security;
+
 struct engine_options {
 	bool sender;             /* which end of a link we are */
 	bool listen;             /* accept connections instead of making one */
 	const char *host, *port; /* of the peer, or to listen on; port "0": the kernel chooses */
 	const char *address;     /* of the node at the peer, when connecting */
 	const char *container_id, *link_name;
+	const struct security *security;
 	int64_t connect_timeout_ns;     /* from the start to an attached link */
 	int64_t close_timeout_ns;       /* from engine_close() to closed connections */
 	uint32_t idle_timeout_ms;       /* 0: off */
@@ -100,6 +103,15 @@ static inline void engine_turn_by(struct engine *e, int64_t when_ns)
 {
 	if (when_ns < e->poller.deadline_ns)
 		e->poller.deadline_ns = when_ns;
+}
+
+/* The same, when FD is ready for EVENTS, which are poll()'s; at most POLLER_GUESTS_MAX of them. It
+ * may already be: then the wait is none. */
+static inline void engine_turn_when(struct engine *e, int fd, short events)
+{
+	if (e->poller.guest_count < POLLER_GUESTS_MAX)
+		e->poller.guests[e->poller.guest_count++] =
+			(struct pollfd){.fd = fd, .events = events};
 }
 
 /* Closes links, sessions and connections, and stops listening. Idempotent. */

@@ -1,122 +1,93 @@
-/* message: the message on the wire. Layer 3.
+/* message: the messages that psend sends. Layer 3.
  *
- * A plain AMQP message: header only if asked, application-properties `sn` (ulong) and `ts` (long,
- * ns), one data section: what qpid-send writes and qpid-receive reads.
- *
- * The sender encodes it once; per message only the eight bytes of each value are patched. The
- * receiver remembers where the values stood in the last message and what surrounded them; while
- * messages look alike it reads two words and compares, else it decodes anew.
+ * A plain AMQP message: header and properties only if asked, application-properties `sn` (ulong),
+ * `ts` (long, ns) and the user's, one body: what qpid-send writes and qpid-receive reads. All that
+ * is before the body, the head, is encoded once (once a group, if there are groups); per message
+ * only the eight bytes of each value are patched. Where bodies differ, the head is copied in front
+ * of each.
  */
 #ifndef MESSAGE_H
 #define MESSAGE_H
 
-#include <endian.h>
-#include <proton/codec.h>
+#include "big_endian.h"
+
+#include <proton/message.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+/* A message id that stands for the message's number. */
+#define MESSAGE_ID_AUTO "auto"
 
 struct message_options {
-	const char *content; /* bytes of the body */
+	const char *content; /* bytes of the body, a data section; NULL: see the next ones, or
+				message_set_body() */
 	size_t content_bytes;
+	bool check_content;     /* the body is that of content_check.h, of content_bytes */
+	const char *const *map; /* K=V, as in field.h; if there are any, the body is this map */
+	size_t map_count;
 	bool sequence, timestamp; /* whether to carry sn, ts */
 	bool durable;
 	bool has_ttl, has_priority;
 	uint32_t ttl_ms;
 	uint8_t priority;
+	const char *message_id, *user_id, *subject, *reply_to, *correlation_id, *content_type;
+	const char *const *properties; /* K=V, of the application */
+	size_t property_count;
+	size_t group_name_max; /* bytes of the longest name for message_set_group(); 0: no groups */
+	const char *group_key; /* application property that has it; NULL: AMQP's group-id has */
 };
 
 struct message_template {
-	char *bytes;
+	char *bytes; /* the present message */
 	size_t length;
 	size_t sequence_at, timestamp_at; /* offsets of the values, 0 if there is none */
+	bool has_others;                  /* of these, one at least is not 0: */
+	size_t id_at, check_at;           /* offsets of the number as message id, and in the body */
+	size_t group_sequence_at;         /* offset of its four bytes */
+	size_t own_bytes;     /* what is behind so many bytes is the same in all messages, and stays
+				 where it is */
+	size_t content_bytes; /* of the body, as stamp.h counts them */
+
+	struct message_options options;
+	pn_message_t *source; /* of which the head is the encoding */
+	char *head;
+	size_t head_bytes, head_capacity;
+	size_t reserve; /* room that is needed before a body */
+	char *body;     /* what all messages have, behind such room; NULL: they differ */
 };
 
-/* Encodes; ends the process if the library refuses. */
+/* Encodes; ends the process if the library refuses, or a K=V is none. */
 void message_template_create(struct message_template *t, const struct message_options *options);
 void message_template_destroy(struct message_template *t);
 
-static inline void message_store(char *at, uint64_t value)
+/* The next messages are of group NAME. */
+void message_set_group(struct message_template *t, const char *name);
+
+/* The present message gets this body. `reserve` bytes before it are overwritten; it must stay where
+ * it is for as long as the message is used. */
+void message_set_body(struct message_template *t, char *content, size_t length);
+
+/* Writes where in its group the message is. */
+static inline void message_stamp_group(const struct message_template *t, uint32_t group_sequence)
 {
-	uint64_t big_endian = htobe64(value);
-	memcpy(at, &big_endian, sizeof big_endian);
+	uint32_t stored = htobe32(group_sequence);
+	if (t->group_sequence_at)
+		memcpy(t->bytes + t->group_sequence_at, &stored, sizeof stored);
 }
 
-/* Writes the two values, those that the message carries. */
+/* Part of message_stamp(). */
+void message_stamp_others(const struct message_template *t, uint64_t sn);
+
+/* Writes number and time, where the message carries them. */
 static inline void message_stamp(const struct message_template *t, uint64_t sn, int64_t ts)
 {
 	if (t->sequence_at)
-		message_store(t->bytes + t->sequence_at, sn);
+		big_endian_store(t->bytes + t->sequence_at, sn);
 	if (t->timestamp_at)
-		message_store(t->bytes + t->timestamp_at, (uint64_t)ts);
-}
-
-/* Only so much of a message is kept to look for its stamp. */
-#define STAMP_PREFIX_MAX 4096
-
-/* What the receiver learns from one message. */
-struct stamp {
-	uint64_t sn;
-	int64_t ts;
-	uint64_t content_bytes; /* of the body; of its encoding where it is not one data
-				   section; 0 if it begins beyond the prefix */
-	bool has_sn, has_ts;
-	bool redelivered; /* the header's delivery-count is above 0 */
-};
-
-/* How the last message looked. */
-struct stamp_reader {
-	struct stamp last;           /* all but sn and ts holds for a message that looks the same */
-	size_t looked_at;            /* bytes of the prefix that must be the same; 0: decode */
-	size_t body_at;              /* where the content starts */
-	size_t sn_at, ts_at;         /* of the values' eight bytes; 0 if absent */
-	size_t hole[2];              /* the same, ascending; looked_at in place of an absent one */
-	pn_data_t *data;             /* scratch of the decoder */
-	char seen[STAMP_PREFIX_MAX]; /* the prefix */
-};
-
-/* R has seen no message. stamp_reader_destroy() frees what it has allocated. */
-void stamp_reader_create(struct stamp_reader *r);
-void stamp_reader_destroy(struct stamp_reader *r);
-
-/* Reads the stamp of a message of LENGTH bytes of which the first PREFIX are at BYTES. */
-void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size_t length);
-
-static inline uint64_t stamp_load(const char *at)
-{
-	uint64_t big_endian;
-	memcpy(&big_endian, at, sizeof big_endian);
-	return be64toh(big_endian);
-}
-
-/* Whether the message looks like the last one but for the values. */
-static inline bool stamp_alike(
-	const struct stamp_reader *r, const char *bytes, size_t prefix, size_t length)
-{
-	size_t after0 = r->hole[0] + 8, after1 = r->hole[1] + 8;
-	return r->looked_at && prefix >= r->looked_at && length >= r->body_at
-		&& !memcmp(bytes, r->seen, r->hole[0])
-		&& (after0 >= r->hole[1]
-			|| !memcmp(bytes + after0, r->seen + after0, r->hole[1] - after0))
-		&& (after1 >= r->looked_at
-			|| !memcmp(bytes + after1, r->seen + after1, r->looked_at - after1));
-}
-
-/* Reads a stamp, the fast way if it can. The result is valid until the next call. */
-static inline const struct stamp *stamp_read(
-	struct stamp_reader *r, const char *bytes, size_t prefix, size_t length)
-{
-	if (__builtin_expect(stamp_alike(r, bytes, prefix, length), 1)) {
-		if (r->sn_at)
-			r->last.sn = stamp_load(bytes + r->sn_at);
-		if (r->ts_at)
-			r->last.ts = (int64_t)stamp_load(bytes + r->ts_at);
-		r->last.content_bytes = length - r->body_at;
-	} else {
-		stamp_decode(r, bytes, prefix, length);
-	}
-	return &r->last;
+		big_endian_store(t->bytes + t->timestamp_at, (uint64_t)ts);
+	if (__builtin_expect(t->has_others, 0))
+		message_stamp_others(t, sn);
 }
 
 #endif

@@ -14,6 +14,9 @@
 #include <poll.h>
 #include <proton/reactor.h>
 
+/* Descriptors that are none of the reactor's, at a time. */
+#define POLLER_GUESTS_MAX 4
+
 struct poller {
 	pn_reactor_t *reactor;
 	pn_handler_t *library;         /* the library's own I/O handler */
@@ -23,9 +26,11 @@ struct poller {
 	int64_t poll_ns; /* what a poll() that need not wait takes */
 
 	/* set by the owner before each wait */
-	int64_t deadline_ns;   /* monotonic, INT64_MAX: none */
-	enum time_cause cause; /* what a wait would be for */
-	uint64_t *time_ns;     /* TIME_CAUSES sums that waits are added to */
+	int64_t deadline_ns;                     /* monotonic, INT64_MAX: none */
+	enum time_cause cause;                   /* what a wait would be for */
+	uint64_t *time_ns;                       /* TIME_CAUSES sums that waits are added to */
+	struct pollfd guests[POLLER_GUESTS_MAX]; /* they end a wait, and are served by the owner */
+	size_t guest_count;
 
 	/* called with each new descriptor, before it is used */
 	void (*opened)(void *context, int fd);

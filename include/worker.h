@@ -24,6 +24,7 @@
 enum stop_reason {
 	STOP_NONE,
 	STOP_MESSAGES, /* as many as asked for */
+	STOP_INPUT,    /* all that there was to send */
 	STOP_DURATION,
 	STOP_TIMEOUT,  /* no traffic */
 	STOP_DETACHED, /* the peers are gone */
@@ -102,6 +103,7 @@ struct worker {
 	struct note end; /* kept until everything is closed */
 	struct report_ready ready;
 	char ready_host[NI_MAXHOST], ready_port[8];
+	struct security_state ready_security;
 };
 
 /* ---- for roles ---- */
@@ -121,6 +123,10 @@ static inline void worker_first(struct worker *w, int64_t now_ns)
 
 /* stats.n.messages has reached the milestone. */
 void worker_milestone(struct worker *w);
+
+/* Something local is of no use any more: it is reported, and the exit code is FAILURE's. The run
+ * goes on. */
+void worker_fail(struct worker *w, const struct failure *failure);
 
 /* The run is to end, for REASON. Later calls change nothing. */
 void worker_stop(struct worker *w, enum stop_reason reason);

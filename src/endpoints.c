@@ -2,6 +2,7 @@
 #include "endpoints.h"
 
 #include "clock.h"
+#include "security.h"
 
 #include <netdb.h>
 #include <proton/condition.h>
@@ -96,8 +97,6 @@ static void copy_condition(struct failure *failure, pn_condition_t *condition)
 	snprintf(failure->description, sizeof failure->description, "%s",
 		description ? description : "");
 	failure->description[strcspn(failure->description, "\n")] = '\0';
-	if (name && !strcmp(name, "amqp:unauthorized-access") && failure->code)
-		failure->code = EXIT_SECURITY;
 }
 
 /* Reports what went wrong with WHAT, once a connection. Before the peer has opened one, an I/O
@@ -116,6 +115,7 @@ static void fail(
 	name_connection(e, connection, name, sizeof name);
 	snprintf(failure.what, sizeof failure.what, "%s%s", what, name);
 	copy_condition(&failure, condition);
+	security_explain(e->options->security, pn_connection_transport(connection), &failure);
 	if (!e->options->listen && !e->opened && !strcmp(failure.condition, "proton:io")) {
 		e->attempt = failure;
 		e->retry_at_ns = clock_monotonic_ns() + RETRY_EVERY_NS;
@@ -167,6 +167,7 @@ void endpoints_connect(struct engine *e)
 		e->reactor, e->options->host, e->options->port, pn_reactor_get_handler(e->reactor));
 	pn_connection_set_container(connection, e->options->container_id);
 	pn_connection_set_hostname(connection, e->options->host);
+	security_identify(e->options->security, connection);
 	pn_connection_open(connection);
 	pn_session_t *session = pn_session(connection);
 	if (e->options->session_window_bytes)
@@ -274,6 +275,7 @@ void endpoints_close(struct engine *e)
 
 static void bound(struct engine *e, pn_transport_t *transport)
 {
+	security_bind(e->options->security, transport);
 	if (e->options->max_frame_bytes)
 		pn_transport_set_max_frame(transport, e->options->max_frame_bytes);
 	if (e->options->idle_timeout_ms)

@@ -138,6 +138,7 @@ static void turn(struct engine *e)
 {
 	int64_t now_ns = clock_monotonic_ns();
 	e->poller.deadline_ns = INT64_MAX;
+	e->poller.guest_count = 0;
 	enum time_cause cause = e->callbacks->turn(e->context, now_ns);
 	e->poller.cause = cause == TIME_BUSY ? TIME_IDLE : cause; /* no wait is work */
 	if (e->lingering_count)

@@ -7,13 +7,14 @@
 #include <errno.h>
 #include <proton/handlers.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void add(struct poller *p, pn_selectable_t *selectable)
 {
 	if (p->count == p->capacity) {
 		p->capacity = p->capacity ? 2 * p->capacity : 8;
 		p->selectables = realloc(p->selectables, p->capacity * sizeof *p->selectables);
-		p->fds = realloc(p->fds, p->capacity * sizeof *p->fds);
+		p->fds = realloc(p->fds, (p->capacity + POLLER_GUESTS_MAX) * sizeof *p->fds);
 		if (!p->selectables || !p->fds)
 			fatal(EXIT_INTERNAL, "descriptors to poll");
 	}
@@ -155,12 +156,14 @@ static int64_t measure_poll_ns(struct poller *p)
 void poller_wait(struct poller *p)
 {
 	bool writing = prepare(p);
+	memcpy(p->fds + p->count, p->guests, p->guest_count * sizeof *p->guests);
 	if (!p->poll_ns)
 		p->poll_ns = measure_poll_ns(p);
 	int64_t before_ns = clock_monotonic_ns();
 	int64_t left_ns = time_left_ns(p, before_ns);
 	struct timespec timeout = {left_ns / NS_PER_S, left_ns % NS_PER_S};
-	int ready = ppoll(p->fds, p->count, left_ns == INT64_MAX ? NULL : &timeout, NULL);
+	int ready = ppoll(
+		p->fds, p->count + p->guest_count, left_ns == INT64_MAX ? NULL : &timeout, NULL);
 	int64_t took_ns = clock_monotonic_ns() - before_ns;
 	if (took_ns > p->poll_ns)
 		p->time_ns[writing ? TIME_SOCKET : p->cause] += (uint64_t)(took_ns - p->poll_ns);

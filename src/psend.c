@@ -2,280 +2,37 @@
 #define _GNU_SOURCE
 #include "clock.h"
 #include "fatal.h"
-#include "message.h"
-#include "options.h"
+#include "outgoing.h"
 #include "reporter.h"
-#include "worker.h"
 
-#include <proton/disposition.h>
-#include <proton/session.h>
-#include <proton/transport.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
-
-/* How much is handed to the library at a time; more only when all of it has been written. It
- * bounds the memory and keeps stamps from ageing in a queue. */
-#define BURST_BYTES (32 * 1024)
-
-/* One link. */
-struct outgoing {
-	pn_link_t *link;
-	uint64_t next_sequence;
-	int64_t stall_began_ns; /* monotonic: since when it has had a message and no credit, or 0 */
-	int64_t stall_booked_ns; /* up to when that is in the counters */
-	size_t queued_bytes;     /* in the library, not let through by the peer's session window */
-	size_t window_bytes; /* what that window lets through at a time, as far as we have seen */
-	pn_delivery_t *part; /* of which the library has not all bytes yet, or NULL */
-	size_t part_bytes;   /* that it has */
-	STAILQ_ENTRY(outgoing) next;
-};
-
-struct sender {
-	struct worker worker;
-	const struct options *options;
-	struct message_template template;
-	STAILQ_HEAD(, outgoing) links;
-	uint64_t parts;   /* messages begun and not complete */
-	bool undelivered; /* pre-settled messages that a lost link has left in the library */
-};
-
-/* ---- connect ---- */
-
-static void attached(void *self, pn_link_t *link)
-{
-	struct sender *s = self;
-	struct outgoing *o = calloc(1, sizeof *o);
-	if (!o)
-		fatal(EXIT_INTERNAL, "link");
-	o->link = link;
-	o->next_sequence = s->options->first_sequence;
-	o->window_bytes = BURST_BYTES / 2; /* until one is seen to be open for more */
-	STAILQ_INSERT_TAIL(&s->links, o, next);
-	pn_link_set_context(link, o);
-}
-
-/* A long stall is booked in pieces, so that each report has its own. */
-static void book_stall(struct sender *s, struct outgoing *o, int64_t now_ns)
-{
-	s->worker.stats.n.stalled_ns += (uint64_t)(now_ns - o->stall_booked_ns);
-	o->stall_booked_ns = now_ns;
-}
-
-/* The link has had credit again, or the run ends, after it had none. */
-static void end_stall(struct sender *s, struct outgoing *o, int64_t now_ns)
-{
-	if (!o->stall_began_ns)
-		return;
-	struct stats *stats = &s->worker.stats;
-	book_stall(s, o, now_ns);
-	stats->n.stalls++;
-	histogram_record(&stats->stall, now_ns - o->stall_began_ns);
-	o->stall_began_ns = 0;
-}
-
-static void detached(void *self, pn_link_t *link)
-{
-	struct sender *s = self;
-	struct outgoing *o = pn_link_get_context(link);
-	STAILQ_REMOVE(&s->links, o, outgoing, next);
-	end_stall(s, o, clock_monotonic_ns());
-	if (s->options->presettled && pn_link_queued(link) > 0)
-		s->undelivered = true;
-	s->parts -= o->part != NULL;
-	free(o);
-}
+#include <unistd.h>
 
 /* ---- send ---- */
 
-static uint64_t left_to_send(const struct sender *s)
+/* The last message is handed over. */
+static bool all_sent(struct sender *s)
 {
-	uint64_t sent = s->worker.stats.n.messages + s->parts;
-	return s->options->messages ? s->options->messages - sent : UINT64_MAX;
+	bool last = !outgoing_left(s) || content_peek(&s->content) == LINES_ENDED;
+	return last && !s->parts;
 }
 
-static pn_transport_t *transport_of(const struct outgoing *o)
+/* How many messages are to say so. Who waits for one must not take a failure for the end. */
+static uint64_t eos_wanted(const struct sender *s)
 {
-	return pn_connection_transport(pn_session_connection(pn_link_session(o->link)));
-}
-
-/* Whether anything sent on a link is unsettled, or has not left the library for the kernel. What
- * was sent on a link that is gone will never be settled, and is not waited for. */
-static bool outstanding(const struct outgoing *o)
-{
-	return pn_link_unsettled(o->link) || pn_session_outgoing_bytes(pn_link_session(o->link))
-		|| pn_transport_pending(transport_of(o)) > 0;
-}
-
-/* The time of sending travels in the delivery's context, a pointer that is ours to use. */
-_Static_assert(sizeof(void *) >= sizeof(int64_t), "a time must fit into a pointer");
-
-static inline pn_delivery_t *begin_message(
-	struct sender *s, struct outgoing *o, int64_t ts, int64_t sent_ns)
-{
-	uint64_t sn = o->next_sequence++;
-	message_stamp(&s->template, sn, ts);
-	pn_delivery_t *d = pn_delivery(o->link, pn_dtag((const char *)&sn, sizeof sn));
-	if (!s->options->presettled)
-		pn_delivery_set_context(d, (void *)sent_ns);
-	return d;
-}
-
-static inline void end_message(struct sender *s, struct outgoing *o, pn_delivery_t *d)
-{
-	if (s->options->presettled)
-		pn_delivery_settle(d);
-	else
-		pn_link_advance(o->link);
-}
-
-static inline void send_one(struct sender *s, struct outgoing *o, int64_t ts, int64_t sent_ns)
-{
-	pn_delivery_t *d = begin_message(s, o, ts, sent_ns);
-	pn_link_send(o->link, s->template.bytes, s->template.length);
-	end_message(s, o, d);
-}
-
-/* COUNT messages, BYTES of which went to the library since BEGAN. */
-static void count_sent(
-	struct sender *s, struct outgoing *o, uint64_t count, size_t bytes, int64_t began_ns)
-{
-	struct counters *n = &s->worker.stats.n;
-	n->call_ns += (uint64_t)(clock_monotonic_ns() - began_ns);
-	o->queued_bytes += bytes;
-	n->messages += count;
-	n->content_bytes += count * s->options->content_size_bytes;
-	if (!s->options->presettled)
-		s->worker.stats.unsettled += count;
-	s->worker.moved = true;
-	if (n->messages >= s->worker.milestone)
-		worker_milestone(&s->worker);
-}
-
-/* Begins a message, or goes on with it, as far as ROOM goes. The library moves all it holds of a
- * message whenever the peer's session window lets a part of it through: one that is long compared
- * to the window would take quadratic time. */
-static void send_part(struct sender *s, struct outgoing *o, size_t room_bytes)
-{
-	int64_t now_ns = clock_monotonic_ns();
-	worker_first(&s->worker, now_ns);
-	if (!o->part) {
-		o->part = begin_message(s, o, clock_stamp_ns(s->options->clock), now_ns);
-		o->part_bytes = 0;
-		s->parts++;
-	}
-	size_t bytes = s->template.length - o->part_bytes;
-	if (bytes > room_bytes)
-		bytes = room_bytes;
-	pn_link_send(o->link, s->template.bytes + o->part_bytes, bytes);
-	o->part_bytes += bytes;
-	bool complete = o->part_bytes == s->template.length;
-	if (complete) {
-		end_message(s, o, o->part);
-		o->part = NULL;
-		s->parts--;
-	}
-	count_sent(s, o, complete, bytes, now_ns);
-}
-
-static void send_burst(struct sender *s, struct outgoing *o, uint64_t count)
-{
-	struct clock_run stamp = {.kind = s->options->clock};
-	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
-	int64_t began_ns = clock_monotonic_ns();
-	worker_first(&s->worker, began_ns);
-	if (s->options->presettled)
-		for (uint64_t i = 0; i < count; i++)
-			send_one(s, o, clock_run_ns(&stamp), 0);
-	else
-		for (uint64_t i = 0; i < count; i++)
-			send_one(s, o, clock_run_ns(&stamp), clock_run_ns(&sent));
-	count_sent(s, o, count, count * s->template.length, began_ns);
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-/* How many bytes may be put into the library's queue. Each time the peer's session window opens
- * the library walks all of the queue, so that the cost of a long one is quadratic: it is kept at
- * about two windows, whose size shows in what was let through. */
-static size_t queue_room(struct outgoing *o, size_t queued_bytes)
-{
-	if (!queued_bytes && o->queued_bytes)
-		o->window_bytes = least(2 * o->window_bytes, BURST_BYTES);
-	else if (queued_bytes < o->queued_bytes)
-		o->window_bytes = o->queued_bytes - queued_bytes;
-	o->queued_bytes = queued_bytes;
-	/* a window may be larger than what is handed over at a time: that of a long message */
-	size_t limit_bytes = least(2 * o->window_bytes, BURST_BYTES);
-	if (queued_bytes >= least(o->window_bytes, limit_bytes))
-		return 0;
-	return limit_bytes - queued_bytes;
-}
-
-/* Sends as much as there is room for, COUNT messages at most. */
-static void send_some(struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes)
-{
-	bool small_window = o->window_bytes < BURST_BYTES;
-	if (small_window && s->template.length > room_bytes)
-		send_part(s, o, room_bytes);
-	else if (s->template.length > room_bytes)
-		send_burst(s, o, 1);
-	else
-		send_burst(s, o, least(count, room_bytes / s->template.length));
-}
-
-/* Sends what may be sent on one link, or says what it waits for. */
-static enum time_cause link_turn(struct sender *s, struct outgoing *o, int64_t now_ns)
-{
-	const struct options *options = s->options;
-	struct stats *stats = &s->worker.stats;
-	int credit = pn_link_credit(o->link);
-	uint64_t unsettled = (uint64_t)pn_link_unsettled(o->link);
-	uint64_t count = left_to_send(s);
-
-	if (credit > 0)
-		end_stall(s, o, now_ns);
-	if (pn_transport_pending(transport_of(o)) > 0)
-		return TIME_SOCKET;
-	size_t room_bytes = queue_room(o, pn_session_outgoing_bytes(pn_link_session(o->link)));
-	if (!room_bytes || (o->queued_bytes && credit <= 0))
-		return TIME_SESSION;
-	if (o->part) {
-		send_part(s, o, room_bytes);
-		return TIME_BUSY;
-	}
-	if (!count) {
-		pn_link_drained(o->link); /* if the peer asks for it, credit is of no more use */
-		return unsettled ? TIME_SETTLEMENT : TIME_IDLE;
-	}
-	if (options->max_unsettled) {
-		if (unsettled >= options->max_unsettled)
-			return TIME_SETTLEMENT;
-		count = least(count, options->max_unsettled - unsettled);
-	}
-	if (credit <= 0) {
-		stats->n.blocked++;
-		if (!o->stall_began_ns)
-			o->stall_began_ns = o->stall_booked_ns = now_ns;
-		book_stall(s, o, now_ns);
-		return TIME_CREDIT;
-	}
-	count = least(count, (uint64_t)credit);
-	send_some(s, o, least(count, s->worker.milestone - stats->n.messages), room_bytes);
-	return TIME_BUSY;
+	return s->worker.failed ? 0 : s->options->send_eos;
 }
 
 /* Everything is sent, settled, and out of the library. */
 static bool finished(struct sender *s)
 {
 	struct outgoing *o;
-	if (left_to_send(s) || s->parts)
+	if (!all_sent(s) || s->eos_sent < eos_wanted(s))
 		return false;
 	STAILQ_FOREACH (o, &s->links, next)
-		if (outstanding(o))
+		if (outgoing_outstanding(o))
 			return false;
 	return true;
 }
@@ -290,6 +47,47 @@ static void rotate(struct sender *s)
 	STAILQ_INSERT_TAIL(&s->links, first, next);
 }
 
+/* --send-eos: to each link in turn. One that may not be sent on yet holds the others up, but for
+ * those that have had fewer. */
+static void send_eos(struct sender *s)
+{
+	struct outgoing *o;
+	bool sent = !STAILQ_EMPTY(&s->links);
+	while (sent && s->eos_sent < eos_wanted(s)) {
+		uint64_t fewest = UINT64_MAX;
+		STAILQ_FOREACH (o, &s->links, next)
+			if (o->eos_sent < fewest)
+				fewest = o->eos_sent;
+		sent = false;
+		STAILQ_FOREACH (o, &s->links, next)
+			if (o->eos_sent == fewest && s->eos_sent < eos_wanted(s))
+				sent = outgoing_send_eos(s, o) || sent;
+	}
+}
+
+/* Standard input cannot be read: what was read is sent. */
+static void check_input(struct sender *s)
+{
+	if (!s->content.lines.error || s->input_failed)
+		return;
+	s->input_failed = true;
+	struct failure failure = {.code = EXIT_INTERNAL, .what = "reading standard input"};
+	snprintf(failure.description, sizeof failure.description, "%s",
+		strerror(s->content.lines.error));
+	worker_fail(&s->worker, &failure);
+}
+
+/* There is nothing more to do. More lines will not come, but the rest of a --duration will. */
+static void check_end(struct sender *s)
+{
+	if (!s->worker.begun || !finished(s))
+		return;
+	if (outgoing_left(s))
+		worker_stop(&s->worker, STOP_INPUT);
+	else if (!s->options->duration_ns)
+		worker_stop(&s->worker, STOP_MESSAGES);
+}
+
 static enum time_cause turn(void *self, int64_t now_ns)
 {
 	struct sender *s = self;
@@ -299,67 +97,56 @@ static enum time_cause turn(void *self, int64_t now_ns)
 		worker_begin(&s->worker, now_ns);
 	enum time_cause cause = TIME_IDLE;
 	struct outgoing *o;
+	s->starved = false;
 	rotate(s);
 	STAILQ_FOREACH (o, &s->links, next) {
-		enum time_cause c = link_turn(s, o, now_ns);
+		enum time_cause c = outgoing_turn(s, o, now_ns);
 		if (c < cause)
 			cause = c;
 	}
-	if (!s->options->duration_ns && finished(s))
-		worker_stop(&s->worker, STOP_MESSAGES);
+	if (s->starved)
+		engine_turn_when(&s->worker.engine, STDIN_FILENO, POLLIN);
+	check_input(s);
+	if (eos_wanted(s) && all_sent(s))
+		send_eos(s);
+	check_end(s);
 	return cause;
 }
 
-/* ---- settle ---- */
+/* ---- links ---- */
 
-/* The peer has settled a message that was not sent to its end: it gets no more of it. */
-static void drop_part(struct sender *s, struct outgoing *o)
+static void attached(void *self, pn_link_t *link)
 {
-	pn_delivery_abort(o->part);
-	o->part = NULL;
-	s->parts--;
-	s->worker.stats.n.messages++;
+	outgoing_attach(self, link);
 }
 
-/* Counts how a delivery ended; false if it has not. */
-static bool count_outcome(struct counters *n, uint64_t state, bool settled)
+/* Who leaves after the last message was settled has not cut the run short. */
+static void detached(void *self, pn_link_t *link)
 {
-	switch (state) {
-	case PN_ACCEPTED: n->accepted++; return true;
-	case PN_REJECTED: n->rejected++; return true;
-	case PN_RELEASED: n->released++; return true;
-	case PN_MODIFIED: n->modified++; return true;
-	}
-	n->no_outcome += settled;
-	return settled;
+	struct sender *s = self;
+	outgoing_detach(s, link);
+	if (!s->worker.stats.unsettled && !s->undelivered)
+		check_end(s);
 }
 
 static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 {
-	struct sender *s = self;
-	struct outgoing *o = pn_link_get_context(link);
-	struct stats *stats = &s->worker.stats;
-	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
-	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
-		if (!pn_delivery_updated(d))
-			continue; /* a second event of one that was handled */
-		pn_delivery_clear(d);
-		uint64_t state = pn_delivery_remote_state(d);
-		if (!count_outcome(&stats->n, state, pn_delivery_settled(d)))
-			continue;
-		if (d == o->part) {
-			drop_part(s, o);
-			continue;
-		}
-		histogram_record(&stats->latency,
-			clock_run_ns(&clock) - (int64_t)pn_delivery_get_context(d));
-		pn_delivery_settle(d);
-		stats->unsettled--;
-	}
-	s->worker.moved = true;
+	outgoing_settle(self, pn_link_get_context(link), batch);
 }
 
 /* ---- end ---- */
+
+/* Whether the run has gone as it was meant to. */
+static bool ends_well(const struct sender *s)
+{
+	switch (s->worker.reason) {
+	case STOP_MESSAGES:
+	case STOP_INPUT:
+	case STOP_DURATION:
+	case STOP_TIMEOUT: return true;
+	default: return false;
+	}
+}
 
 static bool flushed(void *self)
 {
@@ -367,23 +154,39 @@ static bool flushed(void *self)
 	int64_t now_ns = clock_monotonic_ns();
 	bool all = true;
 	struct outgoing *o;
-	STAILQ_FOREACH (o, &s->links, next) {
-		end_stall(s, o, now_ns);
-		if (o->part) /* a message that was begun is ended */
-			link_turn(s, o, now_ns);
-		all = all && !outstanding(o);
+	STAILQ_FOREACH (o, &s->links, next)
+		outgoing_finish(s, o, now_ns);
+	if (ends_well(s) && !s->parts) {
+		send_eos(s);
+		all = s->eos_sent >= eos_wanted(s);
 	}
+	STAILQ_FOREACH (o, &s->links, next)
+		all = all && !outgoing_outstanding(o);
 	return all;
+}
+
+/* Whether messages are missing that were asked for. Of lines, -m is the most; those that were not
+ * read in time are none of the run's, those that could not be sent are. */
+static bool is_short(const struct sender *s)
+{
+	if (!s->content.varies)
+		return s->options->messages && outgoing_left(s);
+	if (!outgoing_left(s) || s->worker.reason == STOP_DURATION)
+		return false;
+	return s->worker.reason == STOP_TIMEOUT ? s->content.state == LINES_READY
+						: s->content.state != LINES_ENDED;
 }
 
 static enum exit_code verdict(const void *self)
 {
 	const struct sender *s = self;
 	const struct counters *n = &s->worker.stats.n;
-	if (!s->options->presettled && (n->rejected || n->released || n->modified))
+	bool presettled = s->options->presettled;
+	if (!presettled && (n->rejected || n->released || n->modified || s->eos_refused))
 		return EXIT_REFUSED;
-	if (s->worker.stats.unsettled || s->undelivered
-		|| (s->options->messages && left_to_send(s)))
+	uint64_t eos = presettled ? s->eos_sent : s->eos_accepted;
+	if (s->worker.stats.unsettled || s->undelivered || is_short(s)
+		|| eos < s->options->send_eos)
 		return EXIT_SHORT;
 	return EXIT_DONE;
 }
@@ -397,28 +200,73 @@ static const struct role ROLE = {
 	.verdict = verdict,
 };
 
-static void create_template(struct sender *s, const struct options *o)
+/* ---- what is sent ---- */
+
+/* Group names are the prefix and a number. */
+static size_t group_name_max(const struct options *o)
 {
-	char *filler = NULL;
-	if (!o->content_string) {
-		filler = malloc(o->content_size_bytes + 1);
-		if (!filler)
-			fatal(EXIT_INTERNAL, "--content-size");
-		memset(filler, 'X', o->content_size_bytes);
-	}
-	message_template_create(&s->template,
-		&(struct message_options){
-			.content = o->content_string ? o->content_string : filler,
-			.content_bytes = o->content_size_bytes,
-			.sequence = o->sequence,
-			.timestamp = o->timestamp,
-			.durable = o->durable,
-			.has_ttl = o->has_ttl,
-			.ttl_ms = (uint32_t)o->ttl_ms,
-			.has_priority = o->has_priority,
-			.priority = (uint8_t)o->priority,
-		});
-	free(filler);
+	return o->group_size ? strlen(o->group_prefix) + sizeof "18446744073709551615" - 1 : 0;
+}
+
+static void create_templates(struct sender *s, const struct options *o, const char *content)
+{
+	struct message_options m = {
+		.content = content,
+		.content_bytes = o->content_size_bytes,
+		.check_content = o->check_content,
+		.map = o->content_map.items,
+		.map_count = o->content_map.count,
+		.sequence = o->sequence,
+		.timestamp = o->timestamp,
+		.durable = o->durable,
+		.has_ttl = o->has_ttl,
+		.ttl_ms = (uint32_t)o->ttl_ms,
+		.has_priority = o->has_priority,
+		.priority = (uint8_t)o->priority,
+		.message_id = o->message_id,
+		.user_id = o->user_id,
+		.subject = o->subject,
+		.reply_to = o->reply_to,
+		.correlation_id = o->correlation_id,
+		.content_type = o->content_type,
+		.properties = o->properties.items,
+		.property_count = o->properties.count,
+		.group_name_max = group_name_max(o),
+		.group_key = o->group_key,
+	};
+	message_template_create(&s->template, &m);
+	m.content = "eos";
+	m.content_bytes = strlen(m.content);
+	m.check_content = false;
+	m.map_count = m.group_name_max = 0;
+	message_template_create(&s->eos, &m);
+}
+
+static void create(struct sender *s, struct options *o)
+{
+	STAILQ_INIT(&s->links);
+	s->options = o;
+	char *content = content_read(o);
+	create_templates(s, o, content);
+	free(content);
+	content_create(&s->content, o, s->template.reserve);
+	s->groups = (struct groups_plan){.size = o->group_size,
+		.randomize = o->group_randomize_size,
+		.interleave = o->group_interleave};
+	s->group = UINT64_MAX;
+	s->group_name = malloc(group_name_max(o) + 1);
+	if (!s->group_name)
+		fatal(EXIT_INTERNAL, "name of a group");
+	s->keeps = o->reconnect_attempts && !o->presettled;
+	s->alike = !s->content.varies && !o->group_size && !s->keeps;
+}
+
+static void destroy(struct sender *s)
+{
+	content_destroy(&s->content);
+	message_template_destroy(&s->template);
+	message_template_destroy(&s->eos);
+	free(s->group_name);
 }
 
 int main(int argc, char **argv)
@@ -426,10 +274,8 @@ int main(int argc, char **argv)
 	static struct options options;
 	static struct sender sender;
 	options_parse(&options, PROGRAM_PSEND, argc, argv);
-	sender.options = &options;
-	STAILQ_INIT(&sender.links);
-	create_template(&sender, &options);
+	create(&sender, &options);
 	int code = reporter_run(&sender.worker, &options, &ROLE, &sender, argv);
-	message_template_destroy(&sender.template);
+	destroy(&sender);
 	return code;
 }

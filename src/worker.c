@@ -13,7 +13,7 @@
 const char *stop_reason_name(enum stop_reason reason)
 {
 	static const char *const NAMES[] = {
-		"none", "messages", "duration", "timeout", "detached", "signal", "failed"};
+		"none", "messages", "input", "duration", "timeout", "detached", "signal", "failed"};
 	return NAMES[reason];
 }
 
@@ -88,6 +88,12 @@ static void note_ready(struct worker *w)
 	w->quiet_since_ns = now_ns > w->start_at_ns ? now_ns : w->start_at_ns;
 }
 
+static void note_failure(struct worker *w, const struct failure *failure)
+{
+	begin_note(w, NOTE_ERROR)->failure = *failure;
+	send_note(w);
+}
+
 /* ---- the course of the run ---- */
 
 /* Whether the time for traffic has come. */
@@ -150,6 +156,14 @@ static void finish(struct worker *w)
 	engine_close(&w->engine);
 	if (!w->options->listen && !w->engine.attached)
 		engine_abandon(&w->engine); /* there is nobody to take leave of */
+}
+
+/* With --forever, too. */
+void worker_fail(struct worker *w, const struct failure *failure)
+{
+	if (!w->failed)
+		w->failed = failure->code;
+	note_failure(w, failure);
 }
 
 /* Flushing begins. */
@@ -251,9 +265,13 @@ static void attached(void *context, pn_link_t *link)
 	w->role->attached(w->self, link);
 	if (w->options->listen)
 		return;
+	security_describe(w->options->security, link, &w->ready_security);
 	w->ready = (struct report_ready){.host = w->options->engine.host,
 		.port = w->options->engine.port,
-		.address = w->options->engine.address};
+		.address = w->options->engine.address,
+		.tls_protocol = w->ready_security.protocol,
+		.tls_cipher = w->ready_security.cipher,
+		.sasl_mechanism = w->ready_security.mechanism};
 	note_ready(w);
 	w->phase = PHASE_RUNNING;
 }
@@ -285,8 +303,7 @@ static void failed(void *context, const struct failure *failure)
 	struct worker *w = context;
 	if (failure->code && !w->options->forever && !w->failed)
 		w->failed = failure->code;
-	begin_note(w, NOTE_ERROR)->failure = *failure;
-	send_note(w);
+	note_failure(w, failure);
 }
 
 static void lost(void *context)

@@ -4,7 +4,7 @@
  * The input is cut into messages: two bytes (big-endian) say how many bytes are at hand, and one
  * how many more the message is said to have.
  */
-#include "message.h"
+#include "stamp.h"
 
 #include <stdlib.h>
 

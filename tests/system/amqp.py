@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from proton import Connection, Delivery, Message, Transport, ulong
 from proton.utils import BlockingConnection, BlockingReceiver, LinkDetached
 
 TIMEOUT_S = 10.0
+T = TypeVar("T")
 
 
 def connect(url: str) -> BlockingConnection:
@@ -46,6 +49,12 @@ def send(url: str, messages: Iterable[Message]) -> list[object]:
 
 
 ACCEPTED = Delivery.ACCEPTED
+
+
+def run_all(function: Callable[[T], None], arguments: Sequence[T]) -> None:
+    """Calls it once for each argument, all at the same time. Raises what the first of them has."""
+    with ThreadPoolExecutor(len(arguments)) as threads:
+        list(threads.map(function, arguments))
 
 
 def short_connection() -> bytes:

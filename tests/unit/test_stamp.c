@@ -2,6 +2,7 @@
  * Bytes are handed over in blocks of exactly their size, so that AddressSanitizer sees a read
  * beyond them. */
 #include "message.h"
+#include "stamp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,71 @@
+/* incoming: one link that precv receives on. Layer 5, for precv.c alone.
+ *
+ * Its credit, the messages that come by it and how they are settled.
+ */
+#ifndef INCOMING_H
+#define INCOMING_H
+
+#include "clock.h"
+#include "credit.h"
+#include "options.h"
+#include "pacer.h"
+#include "sequence.h"
+#include "stamp.h"
+#include "worker.h"
+
+#include <sys/queue.h>
+
+/* A message that fits is read in one call. */
+#define BUFFER_BYTES (64 * 1024)
+/* One link. */
+struct incoming {
+	pn_link_t *link;
+	bool granted; /* the first credit */
+	struct credit credit;
+	struct sequence sequence;
+	struct stamp_reader stamp;
+	pn_delivery_t **held; /* taken and not yet settled, fewer than --ack-frequency */
+	uint64_t held_count;
+	int64_t settle_by_ns; /* when the held ones must be settled; 0 if not yet decided */
+	size_t part_bytes;    /* of a message that has not come to its end, or does not fit */
+	char *part;           /* its first STAMP_PREFIX_MAX bytes; NULL until there was one */
+	STAILQ_ENTRY(incoming) next;
+};
+
+/* What all links share. */
+struct receiver {
+	struct worker worker;
+	const struct options *options;
+	uint64_t outcome; /* the library's code */
+	uint64_t limit;   /* messages in all */
+	uint64_t wanted;  /* messages for which no credit has been granted yet */
+	struct pacer pacer;
+	bool waiting;  /* a message is there and not due yet */
+	bool answered; /* credit or a disposition is to be written */
+	STAILQ_HEAD(, incoming) links;
+	char buffer[BUFFER_BYTES];
+};
+
+/* LINK is attached: its context is its struct incoming, until incoming_detach(). */
+void incoming_attach(struct receiver *r, pn_link_t *link);
+void incoming_detach(struct receiver *r, pn_link_t *link);
+
+/* Grants the first credit. */
+void incoming_start(struct receiver *r, struct incoming *in);
+
+/* Notes how low the sender's credit is. */
+void incoming_note_credit(struct receiver *r, const struct incoming *in);
+
+/* Takes one delivery: reads, accounts for, and settles it, and grants credit. A delivery that was
+ * taken before, or of which the end has not come, is left alone. */
+void incoming_take(
+	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock);
+
+/* The same with a run of them. */
+void incoming_take_all(struct receiver *r, struct incoming *in, struct engine_batch *batch);
+
+/* Settles messages that have been held for --ack-frequency: all, or those held for long. */
+void incoming_settle(struct receiver *r, struct incoming *in);
+void incoming_settle_late(struct receiver *r, struct incoming *in, int64_t now_ns);
+
+#endif

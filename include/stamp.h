@@ -1,0 +1,78 @@
+/* stamp: the two values sn and ts of a message that has arrived. Layer 3.
+ *
+ * The reader remembers where the values stood in the last message and what surrounded them; while
+ * messages look alike it reads two words and compares, else it decodes anew. A broker may have
+ * rewritten the message: any integer type will do.
+ */
+#ifndef STAMP_H
+#define STAMP_H
+
+#include "big_endian.h"
+
+#include <proton/codec.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Only so much of a message is kept to look for its stamp. */
+#define STAMP_PREFIX_MAX 4096
+
+/* What the receiver learns from one message. */
+struct stamp {
+	uint64_t sn;
+	int64_t ts;
+	uint64_t content_bytes; /* of the body; of its encoding where it is not one data
+				   section; 0 if it begins beyond the prefix */
+	bool has_sn, has_ts;
+	bool redelivered; /* the header's delivery-count is above 0 */
+};
+
+/* How the last message looked. */
+struct stamp_reader {
+	struct stamp last;           /* all but sn and ts holds for a message that looks the same */
+	size_t looked_at;            /* bytes of the prefix that must be the same; 0: decode */
+	size_t body_at;              /* where the content starts */
+	size_t sn_at, ts_at;         /* of the values' eight bytes; 0 if absent */
+	size_t hole[2];              /* the same, ascending; looked_at in place of an absent one */
+	pn_data_t *data;             /* scratch of the decoder */
+	char seen[STAMP_PREFIX_MAX]; /* the prefix */
+};
+
+/* R has seen no message. stamp_reader_destroy() frees what it has allocated. */
+void stamp_reader_create(struct stamp_reader *r);
+void stamp_reader_destroy(struct stamp_reader *r);
+
+/* Reads the stamp of a message of LENGTH bytes of which the first PREFIX are at BYTES. */
+void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size_t length);
+
+/* Whether the message looks like the last one but for the values. */
+static inline bool stamp_alike(
+	const struct stamp_reader *r, const char *bytes, size_t prefix, size_t length)
+{
+	size_t after0 = r->hole[0] + 8, after1 = r->hole[1] + 8;
+	return r->looked_at && prefix >= r->looked_at && length >= r->body_at
+		&& !memcmp(bytes, r->seen, r->hole[0])
+		&& (after0 >= r->hole[1]
+			|| !memcmp(bytes + after0, r->seen + after0, r->hole[1] - after0))
+		&& (after1 >= r->looked_at
+			|| !memcmp(bytes + after1, r->seen + after1, r->looked_at - after1));
+}
+
+/* Reads a stamp, the fast way if it can. The result is valid until the next call. */
+static inline const struct stamp *stamp_read(
+	struct stamp_reader *r, const char *bytes, size_t prefix, size_t length)
+{
+	if (__builtin_expect(stamp_alike(r, bytes, prefix, length), 1)) {
+		if (r->sn_at)
+			r->last.sn = big_endian_load(bytes + r->sn_at);
+		if (r->ts_at)
+			r->last.ts = (int64_t)big_endian_load(bytes + r->ts_at);
+		r->last.content_bytes = length - r->body_at;
+	} else {
+		stamp_decode(r, bytes, prefix, length);
+	}
+	return &r->last;
+}
+
+#endif

@@ -1,0 +1,257 @@
+#define _GNU_SOURCE
+#include "incoming.h"
+
+#include "fatal.h"
+
+#include <proton/disposition.h>
+#include <proton/error.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long the last messages, fewer than --ack-frequency, are kept unsettled when no more come:
+ * the sender may be waiting for just that. */
+#define ACK_DELAY_NS (20 * NS_PER_MS)
+/* ---- credit ---- */
+
+static void grant(struct receiver *r, struct incoming *in, uint32_t credit)
+{
+	if (!credit)
+		return;
+	if (r->limit != UINT64_MAX)
+		r->wanted -= credit;
+	pn_link_flow(in->link, (int)credit);
+	r->answered = true;
+	r->worker.stats.n.grants++;
+	r->worker.stats.n.granted += credit;
+}
+
+/* One that does not count towards the limit was taken. */
+static void want_another(struct receiver *r, uint64_t messages)
+{
+	if (r->limit != UINT64_MAX)
+		r->wanted += messages;
+}
+
+/* The sender's credit is what we have granted less what is on its way or queued here. */
+void incoming_note_credit(struct receiver *r, const struct incoming *in)
+{
+	int credit = pn_link_remote_credit(in->link);
+	uint32_t level = credit > 0 ? (uint32_t)credit : 0;
+	if (level < r->worker.stats.credit_lowest)
+		r->worker.stats.credit_lowest = level;
+}
+
+/* ---- come and go ---- */
+
+/* Once a link. */
+void incoming_start(struct receiver *r, struct incoming *in)
+{
+	in->granted = true;
+	grant(r, in, credit_start(&in->credit, r->wanted));
+}
+
+/* A new link. */
+void incoming_attach(struct receiver *r, pn_link_t *link)
+{
+	const struct options *o = r->options;
+	struct incoming *in = calloc(1, sizeof *in);
+	if (!in || !(in->held = calloc(o->ack_frequency, sizeof *in->held)))
+		fatal(EXIT_INTERNAL, "link");
+	in->link = link;
+	in->credit = (struct credit){.window = (uint32_t)o->credit,
+		.low = (uint32_t)o->credit_low,
+		.add = (uint32_t)o->credit_add};
+	sequence_start(&in->sequence, o->first_sequence);
+	stamp_reader_create(&in->stamp);
+	STAILQ_INSERT_TAIL(&r->links, in, next);
+	pn_link_set_context(link, in);
+	if (worker_may_start(&r->worker, clock_monotonic_ns()))
+		incoming_start(r, in);
+}
+
+/* It is no more: what it was granted goes to others. */
+void incoming_detach(struct receiver *r, pn_link_t *link)
+{
+	struct incoming *in = pn_link_get_context(link), *other;
+	STAILQ_REMOVE(&r->links, in, incoming, next);
+	want_another(r, in->credit.level);
+	STAILQ_FOREACH (other, &r->links, next)
+		if (other->granted && r->worker.phase == PHASE_RUNNING)
+			grant(r, other, credit_grant(&other->credit, r->wanted));
+	sequence_free(&in->sequence);
+	stamp_reader_destroy(&in->stamp);
+	free(in->held);
+	free(in->part);
+	free(in);
+}
+
+/* ---- settle ---- */
+
+/* All of them. */
+void incoming_settle(struct receiver *r, struct incoming *in)
+{
+	for (uint64_t i = 0; i < in->held_count; i++) {
+		pn_delivery_update(in->held[i], r->outcome);
+		pn_delivery_settle(in->held[i]);
+	}
+	in->held_count = 0;
+	in->settle_by_ns = 0;
+	r->answered = true;
+}
+
+/* When no more come. */
+void incoming_settle_late(struct receiver *r, struct incoming *in, int64_t now_ns)
+{
+	if (!in->held_count)
+		return;
+	if (!in->settle_by_ns)
+		in->settle_by_ns = now_ns + ACK_DELAY_NS;
+	if (now_ns >= in->settle_by_ns)
+		incoming_settle(r, in);
+	else
+		engine_turn_by(&r->worker.engine, in->settle_by_ns);
+}
+
+/* Done with a message that was read; the link goes on to the next. */
+static inline void settle(struct receiver *r, struct incoming *in, pn_delivery_t *d)
+{
+	if (pn_delivery_settled(d)) {
+		pn_delivery_settle(d);
+	} else if (r->options->ack_frequency == 1) {
+		pn_delivery_update(d, r->outcome);
+		pn_delivery_settle(d);
+		r->answered = true;
+	} else {
+		pn_link_advance(in->link);
+		in->held[in->held_count++] = d;
+		in->settle_by_ns = 0;
+		if (in->held_count == r->options->ack_frequency)
+			incoming_settle(r, in);
+	}
+	credit_take(&in->credit);
+}
+
+/* ---- receive ---- */
+
+/* Where a message stands in its sender's numbering. False if it is to be ignored. */
+static bool check_sequence(struct receiver *r, struct incoming *in, const struct stamp *stamp)
+{
+	struct counters *n = &r->worker.stats.n;
+	if (!stamp->has_sn || stamp->sn > INT64_MAX) { /* a negative one is no number */
+		n->no_sequence++;
+		return true;
+	}
+	uint64_t skipped = in->sequence.skipped;
+	switch (sequence_see(&in->sequence, stamp->sn)) {
+	case SEQUENCE_IN_ORDER: return true;
+	case SEQUENCE_GAP: n->skipped += in->sequence.skipped - skipped; return true;
+	case SEQUENCE_REORDERED: n->reordered++; return true;
+	case SEQUENCE_DUPLICATE: n->duplicated++; break;
+	}
+	return !r->options->ignore_duplicates;
+}
+
+/* Accounts for a whole message, of which PREFIX bytes are at hand. */
+static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *d,
+	const char *bytes, size_t prefix, size_t length, int64_t arrival_ns)
+{
+	struct stats *stats = &r->worker.stats;
+	const struct stamp *stamp = stamp_read(&in->stamp, bytes, prefix, length);
+	bool counts = check_sequence(r, in, stamp);
+	if (counts) {
+		stats->n.messages++;
+		stats->n.content_bytes += stamp->content_bytes;
+		int64_t latency_ns;
+		if (!stamp->has_ts)
+			stats->n.no_timestamp++;
+		else if (__builtin_sub_overflow(arrival_ns, stamp->ts, &latency_ns))
+			histogram_record(&stats->latency, INT64_MAX);
+		else
+			histogram_record(&stats->latency, latency_ns);
+		stats->n.redelivered += stamp->redelivered;
+	} else {
+		want_another(r, 1);
+	}
+	settle(r, in, d);
+	grant(r, in, credit_grant(&in->credit, r->wanted));
+	r->worker.moved = true;
+	if (counts && stats->n.messages == r->worker.milestone) {
+		worker_milestone(&r->worker);
+		if (stats->n.messages == r->limit)
+			worker_stop(&r->worker, STOP_MESSAGES);
+	}
+}
+
+/* The sender has given the message up. */
+static void drop_aborted(struct receiver *r, struct incoming *in, pn_delivery_t *d)
+{
+	r->worker.stats.n.aborted++;
+	in->part_bytes = 0;
+	want_another(r, 1);
+	pn_delivery_settle(d);
+	credit_take(&in->credit);
+	grant(r, in, credit_grant(&in->credit, r->wanted));
+}
+
+/* Reads all there is of a message that comes in parts, or does not fit the buffer. Only its
+ * beginning is kept. It must be read to its end before it is settled: else the library never
+ * gives back its share of the session window. False if the end has not come. */
+static bool read_part(struct receiver *r, struct incoming *in, pn_delivery_t *d)
+{
+	if (!in->part && !(in->part = malloc(STAMP_PREFIX_MAX)))
+		fatal(EXIT_INTERNAL, "message");
+	ssize_t got;
+	while ((got = pn_link_recv(in->link, r->buffer, sizeof r->buffer)) > 0) {
+		if (in->part_bytes < STAMP_PREFIX_MAX) {
+			size_t room = STAMP_PREFIX_MAX - in->part_bytes;
+			memcpy(in->part + in->part_bytes, r->buffer,
+				(size_t)got < room ? (size_t)got : room);
+		}
+		in->part_bytes += (size_t)got;
+	}
+	return !pn_delivery_partial(d);
+}
+
+/* The usual case is a whole message that fits the buffer. */
+static inline void receive(
+	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock)
+{
+	if (pn_link_current(in->link) != d || r->worker.stats.n.messages >= r->limit)
+		return; /* news of one that was taken before, or more than was asked for */
+	size_t pending = pn_delivery_pending(d);
+	if (__builtin_expect(
+		    pn_delivery_partial(d) || pending > BUFFER_BYTES || in->part_bytes, 0)) {
+		if (pn_delivery_aborted(d)) {
+			drop_aborted(r, in, d);
+		} else if (read_part(r, in, d)) {
+			size_t length = in->part_bytes;
+			in->part_bytes = 0;
+			take(r, in, d, in->part,
+				length < STAMP_PREFIX_MAX ? length : STAMP_PREFIX_MAX, length,
+				clock_run_ns(clock));
+		}
+		return;
+	}
+	ssize_t got = pn_link_recv(in->link, r->buffer, pending);
+	if (__builtin_expect(got == PN_ABORTED, 0))
+		drop_aborted(r, in, d);
+	else
+		take(r, in, d, r->buffer, pending, pending, clock_run_ns(clock));
+}
+
+/* One that was waiting. */
+void incoming_take(
+	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock)
+{
+	receive(r, in, d, clock);
+}
+
+/* As they come. */
+void incoming_take_all(struct receiver *r, struct incoming *in, struct engine_batch *batch)
+{
+	struct clock_run clock = {.kind = r->options->clock};
+	r->answered = false;
+	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch))
+		receive(r, in, d, &clock);
+	batch->answered = r->answered;
+}

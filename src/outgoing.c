@@ -1,0 +1,260 @@
+#define _GNU_SOURCE
+#include "outgoing.h"
+
+#include "clock.h"
+#include "fatal.h"
+#include "sending.h"
+
+#include <proton/disposition.h>
+#include <proton/session.h>
+#include <proton/transport.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How much is handed to the library at a time; more only when all of it has been written. It
+ * bounds the memory and keeps stamps from ageing in a queue. */
+#define BURST_BYTES (32 * 1024)
+
+/* ---- come and go ---- */
+
+/* A new link. */
+void outgoing_attach(struct sender *s, pn_link_t *link)
+{
+	struct outgoing *o = calloc(1, sizeof *o);
+	if (!o)
+		fatal(EXIT_INTERNAL, "link");
+	o->link = link;
+	o->next_sequence = s->options->first_sequence;
+	o->window_bytes = BURST_BYTES / 2; /* until one is seen to be open for more */
+	STAILQ_INSERT_TAIL(&s->links, o, next);
+	pn_link_set_context(link, o);
+}
+
+/* A long stall is booked in pieces, so that each report has its own. */
+static void book_stall(struct sender *s, struct outgoing *o, int64_t now_ns)
+{
+	s->worker.stats.n.stalled_ns += (uint64_t)(now_ns - o->stall_booked_ns);
+	o->stall_booked_ns = now_ns;
+}
+
+/* The link has had credit again, or the run ends, after it had none. */
+static void end_stall(struct sender *s, struct outgoing *o, int64_t now_ns)
+{
+	if (!o->stall_began_ns)
+		return;
+	struct stats *stats = &s->worker.stats;
+	book_stall(s, o, now_ns);
+	stats->n.stalls++;
+	histogram_record(&stats->stall, now_ns - o->stall_began_ns);
+	o->stall_began_ns = 0;
+}
+
+/* It is no more. */
+void outgoing_detach(struct sender *s, pn_link_t *link)
+{
+	struct outgoing *o = pn_link_get_context(link);
+	STAILQ_REMOVE(&s->links, o, outgoing, next);
+	end_stall(s, o, clock_monotonic_ns());
+	if (s->options->presettled && pn_link_queued(link) > 0)
+		s->undelivered = true;
+	struct letter *letter = sending_drop_part(s, o);
+	if (letter) /* somebody else is to get what it says */
+		content_return(&s->content, letter);
+	groups_free(&o->groups);
+	kept_free(&o->kept);
+	free(o);
+}
+
+/* ---- send ---- */
+
+/* What -m asks for, less what is sent or begun. */
+uint64_t outgoing_left(const struct sender *s)
+{
+	uint64_t sent = s->worker.stats.n.messages + s->parts;
+	return s->options->messages ? s->options->messages - sent : UINT64_MAX;
+}
+
+static pn_transport_t *transport_of(const struct outgoing *o)
+{
+	return pn_connection_transport(pn_session_connection(pn_link_session(o->link)));
+}
+
+/* Anywhere between here and the peer. */
+bool outgoing_outstanding(const struct outgoing *o)
+{
+	return pn_link_unsettled(o->link) || pn_session_outgoing_bytes(pn_link_session(o->link))
+		|| pn_transport_pending(transport_of(o)) > 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How many bytes may be put into the library's queue. Each time the peer's session window opens
+ * the library walks all of the queue, so that the cost of a long one is quadratic: it is kept at
+ * about two windows, whose size shows in what was let through: all of it, if that was a window's
+ * worth, says that the window may be larger. */
+static size_t queue_room(struct outgoing *o, size_t queued_bytes)
+{
+	if (!queued_bytes && o->queued_bytes >= o->window_bytes)
+		o->window_bytes = least(2 * o->window_bytes, BURST_BYTES);
+	else if (queued_bytes && queued_bytes < o->queued_bytes)
+		o->window_bytes = o->queued_bytes - queued_bytes;
+	o->queued_bytes = queued_bytes;
+	/* a window may be larger than what is handed over at a time: that of a long message */
+	size_t limit_bytes = least(2 * o->window_bytes, BURST_BYTES);
+	if (queued_bytes >= least(o->window_bytes, limit_bytes))
+		return 0;
+	return limit_bytes - queued_bytes;
+}
+
+/* Sends as much as there is room for, COUNT messages at most. */
+static void send_some(struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes)
+{
+	bool small_window = o->window_bytes < BURST_BYTES;
+	if (small_window && sending_next_bytes(s) > room_bytes)
+		sending_part(s, o, room_bytes);
+	else
+		sending_burst(s, o, count, room_bytes);
+}
+
+/* What stops it is asked for from the socket inwards. */
+enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_ns)
+{
+	const struct options *options = s->options;
+	struct stats *stats = &s->worker.stats;
+	int credit = pn_link_credit(o->link);
+	uint64_t unsettled = (uint64_t)pn_link_unsettled(o->link);
+	uint64_t count = outgoing_left(s);
+
+	if (credit > 0)
+		end_stall(s, o, now_ns);
+	if (pn_transport_pending(transport_of(o)) > 0)
+		return TIME_SOCKET;
+	size_t room_bytes = queue_room(o, pn_session_outgoing_bytes(pn_link_session(o->link)));
+	if (!room_bytes || (o->queued_bytes && credit <= 0))
+		return TIME_SESSION;
+	if (o->part.delivery) {
+		sending_part(s, o, room_bytes);
+		return TIME_BUSY;
+	}
+	enum lines_state content = count ? content_peek(&s->content) : LINES_ENDED;
+	if (content != LINES_READY) {
+		if (s->eos_sent == options->send_eos) /* credit is of no more use */
+			pn_link_drained(o->link);     /* if the peer asks for it */
+		s->starved = s->starved || content == LINES_WAITING;
+		return unsettled && content == LINES_ENDED ? TIME_SETTLEMENT : TIME_IDLE;
+	}
+	if (options->max_unsettled) {
+		if (unsettled >= options->max_unsettled)
+			return TIME_SETTLEMENT;
+		count = least(count, options->max_unsettled - unsettled);
+	}
+	if (credit <= 0) {
+		stats->n.blocked++;
+		if (!o->stall_began_ns)
+			o->stall_began_ns = o->stall_booked_ns = now_ns;
+		book_stall(s, o, now_ns);
+		return TIME_CREDIT;
+	}
+	count = least(count, (uint64_t)credit);
+	send_some(s, o, least(count, s->worker.milestone - stats->n.messages), room_bytes);
+	return TIME_BUSY;
+}
+
+/* A message that was begun, too. */
+void outgoing_finish(struct sender *s, struct outgoing *o, int64_t now_ns)
+{
+	end_stall(s, o, now_ns);
+	if (o->part.delivery)
+		outgoing_turn(s, o, now_ns);
+}
+
+/* When all before it is on its way: then it is not lost in a queue. */
+bool outgoing_send_eos(struct sender *s, struct outgoing *o)
+{
+	bool may = pn_link_credit(o->link) > 0 && pn_transport_pending(transport_of(o)) <= 0
+		&& queue_room(o, pn_session_outgoing_bytes(pn_link_session(o->link)));
+	if (may)
+		sending_eos(s, o);
+	return may;
+}
+
+/* ---- settle ---- */
+
+/* The peer has settled a message that was not sent to its end: it gets no more of it. */
+static void abort_part(struct sender *s, struct outgoing *o)
+{
+	pn_delivery_abort(o->part.delivery);
+	free(sending_drop_part(s, o));
+	s->worker.stats.n.messages++;
+	s->worker.moved = true;
+}
+
+/* Counts how a delivery ended; false if it has not. */
+static inline __attribute__((always_inline)) bool count_outcome(
+	struct counters *n, uint64_t state, bool settled)
+{
+	switch (state) {
+	case PN_ACCEPTED: n->accepted++; return true;
+	case PN_REJECTED: n->rejected++; return true;
+	case PN_RELEASED: n->released++; return true;
+	case PN_MODIFIED: n->modified++; return true;
+	}
+	n->no_outcome += settled;
+	return settled;
+}
+
+/* Of a message that counts as nothing else. */
+static void settle_eos(struct sender *s, pn_delivery_t *d, uint64_t state)
+{
+	struct counters n = {0};
+	if (!count_outcome(&n, state, pn_delivery_settled(d)))
+		return;
+	s->eos_accepted += n.accepted + n.no_outcome;
+	s->eos_refused += n.rejected + n.released + n.modified;
+	pn_delivery_settle(d);
+}
+
+/* It will not have to be sent again. */
+static void forget(struct outgoing *o, pn_delivery_t *d)
+{
+	uint64_t sn;
+	memcpy(&sn, pn_delivery_tag(d).start, sizeof sn);
+	kept_drop(&o->kept, sn);
+}
+
+/* Delivery by delivery. */
+void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *batch)
+{
+	struct stats *stats = &s->worker.stats;
+	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
+	uint64_t unsettled = stats->unsettled;
+	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
+		int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
+		if (!sent_ns)
+			continue; /* not ours: the peer sends to a sender */
+		if (!pn_delivery_updated(d))
+			continue; /* a second event of one that was handled */
+		pn_delivery_clear(d);
+		uint64_t state = pn_delivery_remote_state(d);
+		if (__builtin_expect(sent_ns == SENDING_EOS_NS, 0)) {
+			settle_eos(s, d, state);
+			continue;
+		}
+		if (!count_outcome(&stats->n, state, pn_delivery_settled(d)))
+			continue;
+		if (d == o->part.delivery) {
+			abort_part(s, o);
+			continue;
+		}
+		histogram_record(&stats->latency, clock_run_ns(&clock) - sent_ns);
+		if (s->keeps)
+			forget(o, d);
+		pn_delivery_settle(d);
+		stats->unsettled--;
+	}
+	if (stats->unsettled != unsettled)
+		s->worker.moved = true;
+}
