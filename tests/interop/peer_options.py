@@ -19,6 +19,7 @@ class Options:
     listens: bool
     authority: str  # HOST:PORT, if it connects
     address: str
+    ca: str  # file, if it is to connect with TLS
     messages: int
     body: bytes
     presettled: bool
@@ -34,6 +35,7 @@ def parse() -> Options:
     parser.add_argument("role", choices=("send", "receive"))
     parser.add_argument("--connect", default="", metavar="HOST:PORT")
     parser.add_argument("--address", default="test")
+    parser.add_argument("--ca", default="", metavar="FILE")
     parser.add_argument("--messages", type=int, required=True)
     parser.add_argument("--body", default="X" * 100)
     for flag in ("presettled", "sasl", "native", "rich", "hop"):

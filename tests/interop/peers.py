@@ -2,10 +2,10 @@
 
 All understand the same words:
 
-    send|receive --messages N [--connect HOST:PORT] [--address A] [--body TEXT] [--presettled]
-                 [--sasl] [--native] [--rich [--hop]]
+    send|receive --messages N [--connect HOST:PORT [--ca FILE]] [--address A] [--body TEXT]
+                 [--presettled] [--sasl] [--native] [--rich [--hop]]
 
-Without --connect they listen, if their library can. With --native numbers are of the type that the
+Without --connect they listen, if their library can; with --ca they connect with TLS. With --native numbers are of the type that the
 library chooses for the language's own; with --rich messages have header, properties and annotations, with
 --hop delivery annotations too. What they see they say as JSON, one object a line: `listening` with the port, `message` for each, `error`, and
 `done` with the outcomes of what was sent.
@@ -33,7 +33,7 @@ RUNNING: list[Server] = []
 
 def start(kind: str, *words: str) -> Server:
     """A peer with these words."""
-    env = {"PYTHONDONTWRITEBYTECODE": "1"}
+    env = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(HERE.parent / "system")}
     if kind == "rhea":
         argv = ["node", str(HERE / "rhea_peer.js")]
         env["NODE_PATH"] = str(rhea.install(FOLDER))

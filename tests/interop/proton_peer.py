@@ -38,8 +38,12 @@ class Peer(MessagingHandler):
             self.acceptor = event.container.listen(f"{peer_options.HOST}:0")
             say("listening", port=self.acceptor._selectable._delegate.getsockname()[1])
             return
+        if self.options.ca:
+            event.container.ssl.client.set_trusted_ca_db(self.options.ca)
+        scheme = "amqps" if self.options.ca else "amqp"
         connection = event.container.connect(
-            self.options.authority,
+            f"{scheme}://{self.options.authority}",
+            virtual_host="localhost",  # its verification knows names, and no addresses
             reconnect=False,
             sasl_enabled=self.options.sasl,
             allowed_mechs="ANONYMOUS",

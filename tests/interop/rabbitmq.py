@@ -12,16 +12,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import certificates
 import server
 from server import HOST, Server
 
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 EPMD = "/usr/bin/epmd"
 ATTEMPTS = 3  # at finding ports that nobody else takes
-USER = PASSWORD = "guest"  # whom RabbitMQ creates, and lets in from this host only
+USER = "guest:guest"  # whom RabbitMQ creates, and lets in from this host only
 
 CONFIGURATION = """\
 listeners.tcp.1 = {host}:{port}
+listeners.ssl.1 = {host}:{tls_port}
+ssl_options.cacertfile = {authority}
+ssl_options.certfile = {certificate}
+ssl_options.keyfile = {key}
 log.console = true
 log.console.level = info
 log.file = false
@@ -33,6 +38,8 @@ class RabbitMQ:
     """A node that is ready."""
 
     port: int
+    tls_port: int
+    ca: str  # file: whose certificate the TLS port has
     node: Server
     epmd: Server
 
@@ -46,9 +53,13 @@ class RabbitMQ:
         """Address of a queue that is declared by whoever attaches to it."""
         return f"/queue/{name}"
 
-    def url(self, address: str) -> str:
-        """For psend, precv and ppair."""
-        return f"amqp://{self.authority}/{address}"
+    def url(self, address: str, user: str = "") -> str:
+        """For psend, precv and ppair; USER may have a password."""
+        return f"amqp://{user and user + '@'}{self.authority}/{address}"
+
+    def tls_url(self, address: str, user: str = "") -> str:
+        """The same with TLS."""
+        return f"amqps://{user and user + '@'}{HOST}:{self.tls_port}/{address}"
 
     def stop(self) -> None:
         """Both processes; the folder stays."""
@@ -68,8 +79,10 @@ def start(folder: Path) -> RabbitMQ:
 
 
 def _start(folder: Path) -> RabbitMQ:
-    amqp, distribution, names = server.free_ports(3)
-    _write_settings(folder, amqp)
+    amqp, tls, distribution, names = server.free_ports(4)
+    folder.mkdir(parents=True)
+    authority = certificates.Authority(folder, "ca")
+    _write_settings(folder, authority, amqp, tls)
     epmd = server.start("epmd", [EPMD, "-d", "-port", str(names), "-address", HOST], folder, {})
     # else RabbitMQ would start one, which stays
     server.wait_for(epmd, lambda line: "epmd running" in line or None)
@@ -87,7 +100,8 @@ def _start(folder: Path) -> RabbitMQ:
         "RABBITMQ_MNESIA_BASE": str(folder / "data"),
         "RABBITMQ_NODENAME": f"ppair-{amqp}@localhost",
     }
-    rabbitmq = RabbitMQ(amqp, server.start("rabbitmq", [str(PROGRAM)], folder, environment), epmd)
+    node = server.start("rabbitmq", [str(PROGRAM)], folder, environment)
+    rabbitmq = RabbitMQ(amqp, tls, authority.file, node, epmd)
     try:
         server.wait_for(rabbitmq.node, lambda line: "startup complete" in line or None)
     except BaseException:
@@ -96,12 +110,22 @@ def _start(folder: Path) -> RabbitMQ:
     return rabbitmq
 
 
-def _write_settings(folder: Path, port: int) -> None:
-    folder.mkdir(parents=True)
+def _write_settings(
+    folder: Path, authority: certificates.Authority, port: int, tls_port: int
+) -> None:
+    own = authority.issue("localhost", certificates.ADDRESSES)
+    configuration = CONFIGURATION.format(
+        host=HOST,
+        port=port,
+        tls_port=tls_port,
+        authority=authority.file,
+        certificate=own.certificate,
+        key=own.key,
+    )
     settings = {
         ".erlang.cookie": "ppair",
         "enabled_plugins": "[rabbitmq_amqp1_0].\n",
-        "rabbitmq.conf": CONFIGURATION.format(host=HOST, port=port),
+        "rabbitmq.conf": configuration,
     }
     for name, text in settings.items():
         (folder / name).write_text(text, encoding="ascii")

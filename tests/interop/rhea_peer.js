@@ -2,6 +2,7 @@
 
 "use strict";
 
+const fs = require("node:fs");
 const rhea = require("rhea");
 const { parseArgs } = require("node:util");
 
@@ -14,6 +15,7 @@ const { values: options, positionals } = parseArgs({
     allowPositionals: true,
     options: {
         connect: { type: "string", default: "" },
+        ca: { type: "string", default: "" },
         address: { type: "string", default: "test" },
         messages: { type: "string" },
         body: { type: "string", default: "X".repeat(100) },
@@ -183,7 +185,14 @@ const settle = {
 if (options.connect) {
     const [host, port] = options.connect.split(":");
     const username = options.sasl ? { username: "anonymous" } : {};
-    const connection = rhea.connect({ host, port: Number(port), reconnect: false, ...username });
+    const tls = options.ca ? { transport: "tls", ca: fs.readFileSync(options.ca) } : {};
+    const connection = rhea.connect({
+        host,
+        port: Number(port),
+        reconnect: false,
+        ...username,
+        ...tls,
+    });
     if (sends) connection.open_sender({ target: options.address, ...settle });
     else connection.open_receiver({ source: options.address, credit_window: CREDIT, ...settle });
 } else {

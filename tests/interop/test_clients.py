@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import certificates
 import checks
 import pair
 import peers
@@ -110,4 +111,40 @@ def test_sasl_anonymous(kind: str) -> None:
     """A client that begins with SASL is served like one that does not."""
     receiver, url = pair.listen("precv", "--verify-sequence")
     peers.finish(peers.connect(kind, "send", url, MESSAGES, "--sasl"))
+    checks.assert_received(pair.finish(receiver), MESSAGES)
+
+
+# ---- TLS: the programs' own; uamqp needs no relay here ----
+
+
+@pytest.fixture(scope="module", name="authority")
+def _authority(tmp_path_factory: pytest.TempPathFactory) -> certificates.Authority:
+    """Whom the peers trust."""
+    return certificates.Authority(tmp_path_factory.mktemp("tls"), "authority")
+
+
+@pytest.fixture(scope="module", name="own")
+def _own(authority: certificates.Authority) -> certificates.Identity:
+    """Of the program that listens."""
+    return authority.issue("localhost", certificates.ADDRESSES)
+
+
+@CLIENTS
+def test_psend_listens_with_tls(
+    kind: str, authority: certificates.Authority, own: certificates.Identity
+) -> None:
+    """The peer verifies it."""
+    sender, url = pair.listen("psend", "-m", str(MESSAGES), *own.options)
+    seen = peers.finish(peers.connect(kind, "receive", url, MESSAGES, "--ca", authority.file))
+    checks.assert_sent(pair.finish(sender), MESSAGES)
+    checks.assert_seen(seen, MESSAGES)
+
+
+@CLIENTS
+def test_precv_listens_with_tls(
+    kind: str, authority: certificates.Authority, own: certificates.Identity
+) -> None:
+    """The peer verifies it."""
+    receiver, url = pair.listen("precv", "--verify-sequence", *own.options)
+    peers.finish(peers.connect(kind, "send", url, MESSAGES, "--ca", authority.file))
     checks.assert_received(pair.finish(receiver), MESSAGES)

@@ -9,35 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import subprocess
 import threading
-from dataclasses import dataclass
-from pathlib import Path
+
+from certificates import Identity
 
 HOST = "127.0.0.1"
-DEADLINE_S = 30.0
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """Files (PEM): it is its own authority."""
-
-    certificate: Path
-    key: Path
-
-
-def make_certificate(folder: Path) -> Certificate:
-    """For this host, under its name and its address."""
-    made = Certificate(folder / "certificate.pem", folder / "key.pem")
-    words = ["openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-days", "2"]
-    words += ["-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=localhost"]
-    words += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    words += ["-keyout", str(made.key), "-out", str(made.certificate)]
-    subprocess.run(words, check=True, capture_output=True, timeout=DEADLINE_S)
-    return made
-
-
-def start(certificate: Certificate, host: str, port: int) -> int:
+def start(certificate: Identity, host: str, port: int) -> int:
     """Listens. Returns the port."""
     loop = asyncio.new_event_loop()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,6 +1,7 @@
 """A peer made of uamqp, which is a library of C of its own: see peers.py for what peers have in common.
 
-It has no way to connect without TLS, nor to listen: this one reaches its peer by way of a relay.
+It has no way to connect without TLS, nor to listen. This one reaches a peer without TLS by way of a
+relay.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import certificates
 import peer_options
 import tls_relay
 import uamqp
@@ -125,13 +127,15 @@ def main() -> None:
     options = peer_options.parse()
     host, port = options.authority.split(":")
     with tempfile.TemporaryDirectory() as folder:
-        certificate = tls_relay.make_certificate(Path(folder))
-        relay = tls_relay.start(certificate, host, int(port))
-        authority = authentication.SASLAnonymous(
-            HOST, port=relay, verify=str(certificate.certificate)
-        )
+        if options.ca:
+            authority_file, to = options.ca, int(port)
+        else:
+            authority = certificates.Authority(Path(folder), "relay")
+            own = authority.issue("localhost", certificates.ADDRESSES)
+            authority_file, to = authority.file, tls_relay.start(own, host, int(port))
+        trusted = authentication.SASLAnonymous(HOST, port=to, verify=authority_file)
         how = {
-            "auth": authority,
+            "auth": trusted,
             "send_settle_mode": SETTLE[options.presettled],
         }
         if options.sends:
