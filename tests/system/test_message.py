@@ -298,7 +298,7 @@ def test_eos_that_is_refused() -> None:
 
 def test_eos_that_cannot_be_sent() -> None:
     """There is no credit for it: the run was not all that was asked for."""
-    options = ("-m", "1", "--send-eos", "1", "--timeout", "200ms", "--close-timeout", "200ms")
+    options = ("-m", "1", "--send-eos", "1", "-d", "200ms", "--close-timeout", "200ms")
     sender, url = pair.listen("psend", *options)
     connection = amqp.connect(url)
     list(receive(amqp.receiver(connection, credit=1), 1))
