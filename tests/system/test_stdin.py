@@ -228,6 +228,13 @@ def test_duration_is_a_limit() -> None:
     assert time.monotonic() - started_s < 15
 
 
+def messages_received(child: pair.Child) -> int:
+    """As its intervals say."""
+    with child.more:
+        intervals = [event for event in child.events if event["event"] == "interval"]
+    return sum(interval["messages"]["received"] for interval in intervals)
+
+
 def test_slow_writer() -> None:
     """Each line is sent when it comes; the time until then is idle."""
     receiver, url = pair.listen("precv", "--interval", "20ms")
@@ -238,7 +245,7 @@ def test_slow_writer() -> None:
         time.sleep(0.1)  # what is measured
         os.write(fd, b"end %d\n" % number)
         deadline_s = time.monotonic() + pair.DEADLINE_S
-        while sum(e.get("messages", {}).get("received", 0) for e in list(receiver.events)) <= number:
+        while messages_received(receiver) <= number:
             assert time.monotonic() < deadline_s, "a line was not sent before the next"
             time.sleep(0.005)
     os.close(fd)
@@ -284,6 +291,24 @@ def test_receiver_that_leaves() -> None:
     psend, precv = pair.finish(sender), pair.finish(receiver)
     assert precv.messages["received"] == 10 and precv.code == 0
     assert psend.code == 4 and not psend.summary["complete"]
+
+
+def test_receiver_that_dies_in_the_middle_of_a_line() -> None:
+    """Another one gets the whole of it."""
+    line = b"m" * 20_000_000
+    with temporary(line + b"\nlast\n") as file:
+        options = ("--content-stdin", "--forever", "--interval", "50ms")
+        sender, url = pair.listen("psend", *options, stdin=file.fileno())
+    window = ("--max-frame", "512", "--session-window", "1Ki")
+    first = pair.start("precv", url, *window)
+    pair.wait_for(first, "ready")
+    pair.send_signal(first, pair.signal.SIGSTOP)  # long before all of it has come
+    pair.send_signal(first, pair.signal.SIGKILL)
+    second = pair.finish(pair.start("precv", url, "-m", "2", "--verify-sequence"))
+    psend = pair.finish(sender)
+    pair.assert_codes([psend, second], 0, 0)
+    assert psend.messages["sent"] == psend.messages["accepted"] == 2
+    assert second.summary["content_bytes"] == psend.summary["content_bytes"] == len(line) + 4
 
 
 # ---- kinds of input ----
