@@ -52,8 +52,9 @@ size_t content_next_bytes(const struct content *c);
 /* Takes it, into T; valid until there is another call with C. */
 void content_take(struct content *c, struct message_template *t);
 
-/* The present message of T in memory of its own, as far as it differs from others. */
+/* The present message of T in memory of its own, as far as it differs from others; or any BYTES. */
 struct letter *content_copy(const struct message_template *t);
+struct letter *content_letter(const char *bytes, size_t length);
 
 /* The message was not sent: its body comes again. C gets the letter. */
 void content_return(struct content *c, struct letter *letter);

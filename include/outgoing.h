@@ -22,9 +22,10 @@ struct part {
 	const char *rest;        /* what it shares with others */
 	size_t rest_bytes;
 	size_t done_bytes; /* that the library has */
+	bool again;        /* it was sent before */
 };
 
-/* One link. */
+/* One link. It outlives the library's when that is lost and another takes its place. */
 struct outgoing {
 	pn_link_t *link;
 	uint64_t next_sequence;
@@ -35,6 +36,8 @@ struct outgoing {
 	struct part part;
 	struct groups groups;
 	struct kept kept; /* unsettled messages, if they may have to be sent again */
+	uint64_t again_next,
+		again_end; /* numbers of those to be sent again, before anything else */
 	uint64_t eos_sent;
 	STAILQ_ENTRY(outgoing) next;
 };
@@ -51,7 +54,8 @@ struct sender {
 	bool alike;       /* messages differ in nothing but their stamp, and are not kept */
 	bool keeps;       /* unsettled messages */
 	STAILQ_HEAD(, outgoing) links;
-	uint64_t parts;   /* messages begun and not complete */
+	STAILQ_HEAD(, outgoing) lost; /* links in whose place others are to come */
+	uint64_t parts;   /* messages begun and not complete, but for those sent before */
 	bool undelivered; /* pre-settled messages that a lost link has left in the library */
 	bool starved;     /* this turn: a link had to wait for standard input */
 	bool input_failed;
@@ -65,6 +69,9 @@ uint64_t outgoing_left(const struct sender *s);
 void outgoing_attach(struct sender *s, pn_link_t *link);
 void outgoing_detach(struct sender *s, pn_link_t *link);
 
+/* Frees what is left of links that were lost. */
+void outgoing_forget(struct sender *s);
+
 /* Sends what may be sent, or says what it waits for. */
 enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_ns);
 
@@ -73,7 +80,7 @@ void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *
 
 /* Whether anything sent is unsettled, or has not left the library for the kernel. What was sent on
  * a link that is gone will never be settled, and is not waited for. */
-bool outgoing_outstanding(const struct outgoing *o);
+bool outgoing_outstanding(struct outgoing *o);
 
 /* The run ends: what was begun is ended. */
 void outgoing_finish(struct sender *s, struct outgoing *o, int64_t now_ns);

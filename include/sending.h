@@ -11,25 +11,21 @@ void sending_burst(struct sender *s, struct outgoing *o, uint64_t count, size_t 
 /* Begins a message, or goes on with it, as far as ROOM goes. */
 void sending_part(struct sender *s, struct outgoing *o, size_t room_bytes);
 
+/* Whether there is something that was sent on a link that was lost, and not settled. */
+bool sending_has_again(struct outgoing *o);
+
+/* Hands that over, as sending_burst() does, with the numbers and times that it had. */
+void sending_again(struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes);
+
 /* The present part will not be ended. Returns its letter, to be freed; NULL if there is none. */
 struct letter *sending_drop_part(struct sender *s, struct outgoing *o);
 
 /* What a burst of one would hand over, or a little more. */
-size_t sending_next_bytes(const struct sender *s);
+size_t sending_next_bytes(const struct sender *s, struct outgoing *o);
 
 /* Hands over one message that says that no more will come. The time of sending that its delivery
  * has is not one. */
 #define SENDING_EOS_NS 1
 void sending_eos(struct sender *s, struct outgoing *o);
-
-/* A message as it was sent, to be sent again: its own bytes, then those that all messages share.
- * OWN is NULL if it is settled, or was not kept: --reconnect is off, or messages are pre-settled.
- */
-struct sent_message {
-	const char *own, *rest;
-	size_t own_bytes, rest_bytes;
-	int64_t sent_ns; /* monotonic */
-};
-struct sent_message sending_find(const struct sender *s, const struct kept *kept, uint64_t sn);
 
 #endif

@@ -114,17 +114,28 @@ void content_take(struct content *c, struct message_template *t)
 	message_set_body(t, end - letter->body_bytes, letter->body_bytes);
 }
 
+static struct letter *make_letter(const char *bytes, size_t length, size_t reserve)
+{
+	struct letter *letter = malloc(sizeof *letter + reserve + length);
+	if (!letter)
+		fatal(EXIT_INTERNAL, "message of %zu bytes", length);
+	*letter = (struct letter){.reserve = reserve, .length = length};
+	memcpy(letter->bytes + reserve, bytes, length);
+	return letter;
+}
+
 /* With room for another head: it may be sent as another message. */
 struct letter *content_copy(const struct message_template *t)
 {
-	struct letter *letter = malloc(sizeof *letter + t->reserve + t->own_bytes);
-	if (!letter)
-		fatal(EXIT_INTERNAL, "message of %zu bytes", t->own_bytes);
-	letter->reserve = t->reserve;
-	letter->length = t->own_bytes;
+	struct letter *letter = make_letter(t->bytes, t->own_bytes, t->reserve);
 	letter->body_bytes = t->content_bytes;
-	memcpy(letter->bytes + t->reserve, t->bytes, t->own_bytes);
 	return letter;
+}
+
+/* That is not done with others. */
+struct letter *content_letter(const char *bytes, size_t length)
+{
+	return make_letter(bytes, length, 0);
 }
 
 /* In the order in which they come back. */

@@ -165,6 +165,7 @@ void options_check(struct options *o)
 		.address = o->peer.address,
 		.container_id = o->container_id,
 		.link_name = o->link_name,
+		.reconnect_attempts = o->reconnect_attempts,
 		.security = o->security,
 		.connect_timeout_ns = (int64_t)o->connect_timeout_ns,
 		.close_timeout_ns = (int64_t)o->close_timeout_ns,

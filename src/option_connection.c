@@ -86,6 +86,10 @@ static void check_listening(struct options *o)
 		fatalx(EXIT_USAGE,
 			"--link-name: the peer names the links of a program that "
 			"listens");
+	if (o->reconnect_attempts)
+		fatalx(EXIT_USAGE,
+			"--reconnect: needs a connection that we make; a listener has "
+			"--forever");
 	const char *error = url_parse_host_port(o->listen, &o->peer);
 	if (error)
 		fatalx(EXIT_USAGE, "--listen: %s: it must be HOST:PORT", error);

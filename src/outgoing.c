@@ -17,14 +17,20 @@
 
 /* ---- come and go ---- */
 
-/* A new link. */
+/* Goes on where a link that was lost has ended, or begins. */
 void outgoing_attach(struct sender *s, pn_link_t *link)
 {
-	struct outgoing *o = calloc(1, sizeof *o);
-	if (!o)
-		fatal(EXIT_INTERNAL, "link");
+	struct outgoing *o = STAILQ_FIRST(&s->lost);
+	if (o) {
+		STAILQ_REMOVE_HEAD(&s->lost, next);
+	} else {
+		o = calloc(1, sizeof *o);
+		if (!o)
+			fatal(EXIT_INTERNAL, "link");
+		o->next_sequence = s->options->first_sequence;
+	}
 	o->link = link;
-	o->next_sequence = s->options->first_sequence;
+	o->queued_bytes = 0;
 	o->window_bytes = BURST_BYTES / 2; /* until one is seen to be open for more */
 	STAILQ_INSERT_TAIL(&s->links, o, next);
 	pn_link_set_context(link, o);
@@ -49,7 +55,39 @@ static void end_stall(struct sender *s, struct outgoing *o, int64_t now_ns)
 	o->stall_began_ns = 0;
 }
 
-/* It is no more. */
+static void destroy(struct outgoing *o)
+{
+	groups_free(&o->groups);
+	kept_free(&o->kept);
+	free(o);
+}
+
+/* A message that was begun and not ended. What it says is for somebody else, if it was not sent
+ * before; its number is free again. */
+static void leave_part(struct sender *s, struct outgoing *o)
+{
+	bool again = o->part.again;
+	struct letter *letter = sending_drop_part(s, o);
+	if (letter && again) {
+		free(letter);
+	} else if (letter) {
+		content_return(&s->content, letter);
+		o->next_sequence--;
+	}
+}
+
+/* Those that say that no more will come are made anew; nothing was sent after them. */
+static void take_back_eos(struct sender *s, struct outgoing *o)
+{
+	for (pn_delivery_t *d = pn_unsettled_head(o->link); d; d = pn_unsettled_next(d))
+		if ((int64_t)pn_delivery_get_context(d) == SENDING_EOS_NS) {
+			s->eos_sent--;
+			o->eos_sent--;
+			o->next_sequence--;
+		}
+}
+
+/* It is no more, or will be another, on which all is sent again that was not settled. */
 void outgoing_detach(struct sender *s, pn_link_t *link)
 {
 	struct outgoing *o = pn_link_get_context(link);
@@ -57,12 +95,25 @@ void outgoing_detach(struct sender *s, pn_link_t *link)
 	end_stall(s, o, clock_monotonic_ns());
 	if (s->options->presettled && pn_link_queued(link) > 0)
 		s->undelivered = true;
-	struct letter *letter = sending_drop_part(s, o);
-	if (letter) /* somebody else is to get what it says */
-		content_return(&s->content, letter);
-	groups_free(&o->groups);
-	kept_free(&o->kept);
-	free(o);
+	leave_part(s, o);
+	if (!worker_reconnects(&s->worker)) {
+		destroy(o);
+		return;
+	}
+	take_back_eos(s, o);
+	o->again_next = o->kept.first;
+	o->again_end = o->kept.next;
+	STAILQ_INSERT_TAIL(&s->lost, o, next);
+}
+
+/* At the end. */
+void outgoing_forget(struct sender *s)
+{
+	struct outgoing *o;
+	while ((o = STAILQ_FIRST(&s->lost))) {
+		STAILQ_REMOVE_HEAD(&s->lost, next);
+		destroy(o);
+	}
 }
 
 /* ---- send ---- */
@@ -80,9 +131,10 @@ static pn_transport_t *transport_of(const struct outgoing *o)
 }
 
 /* Anywhere between here and the peer. */
-bool outgoing_outstanding(const struct outgoing *o)
+bool outgoing_outstanding(struct outgoing *o)
 {
-	return pn_link_unsettled(o->link) || pn_session_outgoing_bytes(pn_link_session(o->link))
+	return sending_has_again(o) || pn_link_unsettled(o->link)
+		|| pn_session_outgoing_bytes(pn_link_session(o->link))
 		|| pn_transport_pending(transport_of(o)) > 0;
 }
 
@@ -113,8 +165,10 @@ static size_t queue_room(struct outgoing *o, size_t queued_bytes)
 static void send_some(struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes)
 {
 	bool small_window = o->window_bytes < BURST_BYTES;
-	if (small_window && sending_next_bytes(s) > room_bytes)
+	if (small_window && sending_next_bytes(s, o) > room_bytes)
 		sending_part(s, o, room_bytes);
+	else if (sending_has_again(o))
+		sending_again(s, o, count, room_bytes);
 	else
 		sending_burst(s, o, count, room_bytes);
 }
@@ -126,7 +180,8 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 	struct stats *stats = &s->worker.stats;
 	int credit = pn_link_credit(o->link);
 	uint64_t unsettled = (uint64_t)pn_link_unsettled(o->link);
-	uint64_t count = outgoing_left(s);
+	bool again = sending_has_again(o);
+	uint64_t count = again ? o->again_end - o->again_next : outgoing_left(s);
 
 	if (credit > 0)
 		end_stall(s, o, now_ns);
@@ -139,7 +194,9 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 		sending_part(s, o, room_bytes);
 		return TIME_BUSY;
 	}
-	enum lines_state content = count ? content_peek(&s->content) : LINES_ENDED;
+	enum lines_state content = again ? LINES_READY
+		: count                  ? content_peek(&s->content)
+					 : LINES_ENDED;
 	if (content != LINES_READY) {
 		if (s->eos_sent == options->send_eos) /* credit is of no more use */
 			pn_link_drained(o->link);     /* if the peer asks for it */
@@ -159,7 +216,9 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 		return TIME_CREDIT;
 	}
 	count = least(count, (uint64_t)credit);
-	send_some(s, o, least(count, s->worker.milestone - stats->n.messages), room_bytes);
+	if (!again)
+		count = least(count, s->worker.milestone - stats->n.messages);
+	send_some(s, o, count, room_bytes);
 	return TIME_BUSY;
 }
 
@@ -167,7 +226,7 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 void outgoing_finish(struct sender *s, struct outgoing *o, int64_t now_ns)
 {
 	end_stall(s, o, now_ns);
-	if (o->part.delivery)
+	if (o->part.delivery || sending_has_again(o))
 		outgoing_turn(s, o, now_ns);
 }
 
@@ -183,12 +242,26 @@ bool outgoing_send_eos(struct sender *s, struct outgoing *o)
 
 /* ---- settle ---- */
 
+/* It will not have to be sent again. */
+static void forget(struct outgoing *o, pn_delivery_t *d)
+{
+	uint64_t sn;
+	memcpy(&sn, pn_delivery_tag(d).start, sizeof sn);
+	kept_drop(&o->kept, sn);
+}
+
 /* The peer has settled a message that was not sent to its end: it gets no more of it. */
 static void abort_part(struct sender *s, struct outgoing *o)
 {
+	bool again = o->part.again;
+	if (again)
+		forget(o, o->part.delivery);
 	pn_delivery_abort(o->part.delivery);
 	free(sending_drop_part(s, o));
-	s->worker.stats.n.messages++;
+	if (again)
+		s->worker.stats.unsettled--;
+	else
+		s->worker.stats.n.messages++;
 	s->worker.moved = true;
 }
 
@@ -215,14 +288,6 @@ static void settle_eos(struct sender *s, pn_delivery_t *d, uint64_t state)
 	s->eos_accepted += n.accepted + n.no_outcome;
 	s->eos_refused += n.rejected + n.released + n.modified;
 	pn_delivery_settle(d);
-}
-
-/* It will not have to be sent again. */
-static void forget(struct outgoing *o, pn_delivery_t *d)
-{
-	uint64_t sn;
-	memcpy(&sn, pn_delivery_tag(d).start, sizeof sn);
-	kept_drop(&o->kept, sn);
 }
 
 /* Delivery by delivery. */

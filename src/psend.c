@@ -31,6 +31,9 @@ static bool finished(struct sender *s)
 	struct outgoing *o;
 	if (!all_sent(s) || s->eos_sent < eos_wanted(s))
 		return false;
+	STAILQ_FOREACH (o, &s->lost, next)
+		if (o->again_next != o->again_end)
+			return false;
 	STAILQ_FOREACH (o, &s->links, next)
 		if (outgoing_outstanding(o))
 			return false;
@@ -245,6 +248,7 @@ static void create_templates(struct sender *s, const struct options *o, const ch
 static void create(struct sender *s, struct options *o)
 {
 	STAILQ_INIT(&s->links);
+	STAILQ_INIT(&s->lost);
 	s->options = o;
 	char *content = content_read(o);
 	create_templates(s, o, content);
@@ -263,6 +267,7 @@ static void create(struct sender *s, struct options *o)
 
 static void destroy(struct sender *s)
 {
+	outgoing_forget(s);
 	content_destroy(&s->content);
 	message_template_destroy(&s->template);
 	message_template_destroy(&s->eos);

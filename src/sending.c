@@ -90,8 +90,8 @@ static void keep(struct sender *s, struct outgoing *o, char *own, size_t length,
 			(struct kept_message){own, length, sent_ns});
 }
 
-/* Its longest, before it is made. */
-size_t sending_next_bytes(const struct sender *s)
+/* The longest that it may be, before it is made. */
+static size_t next_bytes(const struct sender *s)
 {
 	const struct message_template *t = &s->template;
 	return s->content.varies ? t->reserve + content_next_bytes(&s->content) : t->length;
@@ -114,7 +114,7 @@ static void send_different(
 		bytes += t->length;
 		content_bytes += t->content_bytes;
 	} while (++messages < count && content_peek(&s->content) == LINES_READY
-		&& bytes + sending_next_bytes(s) <= room_bytes);
+		&& bytes + next_bytes(s) <= room_bytes);
 	count_sent(s, o, messages, bytes, content_bytes, began_ns);
 }
 
@@ -149,20 +149,83 @@ void sending_burst(struct sender *s, struct outgoing *o, uint64_t count, size_t 
 	}
 }
 
+/* ---- messages that were sent before ---- */
+
+/* Those that were settled after all are passed over. */
+bool sending_has_again(struct outgoing *o)
+{
+	while (o->again_next != o->again_end && !kept_find(&o->kept, o->again_next).bytes)
+		o->again_next++;
+	return o->again_next != o->again_end;
+}
+
+/* What is kept of a message is its own; the rest is in the template. */
+static size_t again_bytes(const struct sender *s, const struct kept_message *m)
+{
+	return m->length + s->template.length - s->template.own_bytes;
+}
+
+/* The next of them, M, begins. */
+static pn_delivery_t *begin_again(
+	struct sender *s, struct outgoing *o, const struct kept_message *m)
+{
+	uint64_t sn = o->again_next++;
+	pn_delivery_t *d = pn_delivery(o->link, pn_dtag((const char *)&sn, sizeof sn));
+	pn_delivery_set_context(d, (void *)m->sent_ns);
+	s->worker.stats.n.resent++;
+	s->worker.moved = true;
+	return d;
+}
+
+/* There is one, at least. */
+void sending_again(struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes)
+{
+	const struct message_template *t = &s->template;
+	size_t bytes = 0;
+	do {
+		struct kept_message m = kept_find(&o->kept, o->again_next);
+		if (bytes && bytes + again_bytes(s, &m) > room_bytes)
+			break;
+		pn_delivery_t *d = begin_again(s, o, &m);
+		pn_link_send(o->link, m.bytes, m.length);
+		pn_link_send(o->link, t->bytes + t->own_bytes, t->length - t->own_bytes);
+		end_message(o, d, false);
+		bytes += again_bytes(s, &m);
+	} while (--count && sending_has_again(o));
+	o->queued_bytes += bytes;
+}
+
+/* Of either kind. */
+size_t sending_next_bytes(const struct sender *s, struct outgoing *o)
+{
+	if (!sending_has_again(o))
+		return next_bytes(s);
+	struct kept_message m = kept_find(&o->kept, o->again_next);
+	return again_bytes(s, &m);
+}
+
 /* ---- a message in parts ---- */
 
-/* What is its own is copied: other links go on with the template, and lines are overwritten. */
+/* What is its own is copied: other links go on with the template, lines are overwritten, and the
+ * peer may settle it at any time. */
 static void begin_part(struct sender *s, struct outgoing *o, int64_t now_ns)
 {
 	const struct message_template *t = &s->template;
-	compose(s, o);
 	o->part = (struct part){
-		.delivery = begin_message(
-			o, t, s->options->presettled, clock_stamp_ns(s->options->clock), now_ns),
-		.letter = content_copy(t),
 		.rest = t->bytes + t->own_bytes,
 		.rest_bytes = t->length - t->own_bytes,
+		.again = sending_has_again(o),
 	};
+	if (o->part.again) {
+		struct kept_message m = kept_find(&o->kept, o->again_next);
+		o->part.letter = content_letter(m.bytes, m.length);
+		o->part.delivery = begin_again(s, o, &m);
+		return;
+	}
+	compose(s, o);
+	o->part.delivery = begin_message(
+		o, t, s->options->presettled, clock_stamp_ns(s->options->clock), now_ns);
+	o->part.letter = content_copy(t);
 	s->parts++;
 }
 
@@ -189,11 +252,10 @@ static void end_part(struct sender *s, struct outgoing *o)
 {
 	struct letter *letter = o->part.letter;
 	int64_t sent_ns = (int64_t)pn_delivery_get_context(o->part.delivery);
-	keep(s, o, letter->bytes + letter->reserve, letter->length, sent_ns);
+	if (!o->part.again)
+		keep(s, o, letter->bytes + letter->reserve, letter->length, sent_ns);
 	end_message(o, o->part.delivery, s->options->presettled);
-	free(letter);
-	o->part = (struct part){.delivery = NULL};
-	s->parts--;
+	free(sending_drop_part(s, o));
 }
 
 /* The library moves all it holds of a message whenever the peer's session window lets a part of it
@@ -208,18 +270,18 @@ void sending_part(struct sender *s, struct outgoing *o, size_t room_bytes)
 	size_t length = p->letter->length + p->rest_bytes, bytes = 0;
 	while (p->done_bytes < length && bytes < room_bytes)
 		bytes += send_piece(o, room_bytes - bytes);
-	bool complete = p->done_bytes == length;
-	size_t content_bytes = complete ? p->letter->body_bytes : 0;
+	bool complete = p->done_bytes == length, counts = complete && !p->again;
+	size_t content_bytes = counts ? p->letter->body_bytes : 0;
 	if (complete)
 		end_part(s, o);
-	count_sent(s, o, complete, bytes, content_bytes, now_ns);
+	count_sent(s, o, counts, bytes, content_bytes, now_ns);
 }
 
 /* Its letter is the caller's. */
 struct letter *sending_drop_part(struct sender *s, struct outgoing *o)
 {
 	struct letter *letter = o->part.letter;
-	s->parts -= o->part.delivery != NULL;
+	s->parts -= o->part.delivery && !o->part.again;
 	o->part = (struct part){.delivery = NULL};
 	return letter;
 }
@@ -234,16 +296,4 @@ void sending_eos(struct sender *s, struct outgoing *o)
 	o->queued_bytes += s->eos.length;
 	o->eos_sent++;
 	s->eos_sent++;
-}
-
-/* The rest of a message is in the template. */
-struct sent_message sending_find(const struct sender *s, const struct kept *kept, uint64_t sn)
-{
-	const struct message_template *t = &s->template;
-	struct kept_message own = kept_find(kept, sn);
-	return (struct sent_message){.own = own.bytes,
-		.own_bytes = own.length,
-		.rest = t->bytes + t->own_bytes,
-		.rest_bytes = t->length - t->own_bytes,
-		.sent_ns = own.sent_ns};
 }

@@ -1,8 +1,9 @@
 """From a command line to a Spec: options of ppair's own, and those of psend and precv among them.
 
-`--credit 10` goes to every program that has the option, but for those that end a run, which are the
-senders'; `--psend.warmup 1s` and `--precv.max-frame 4Ki` to the one named; what stands behind
-`--psend '...'` and `--precv '...'` to that program as it is.
+`--credit 10` goes to every program that has the option, but for those that end a run, and without
+--via those of whoever connects, which are the senders'; `--psend.warmup 1s` and
+`--precv.max-frame 4Ki` to the one named; what stands behind `--psend '...'` and `--precv '...'` to
+that program as it is.
 """
 
 from __future__ import annotations
@@ -153,9 +154,20 @@ def apply(base: Spec, arguments: argparse.Namespace, given: Sequence[Given]) -> 
     folder = Path(spec.bin)
     for program in PROGRAMS:
         words = tuple(_shell_words(getattr(arguments, program), f"--{program}"))
-        words += tuple(word for option in given for word in option.words(program))
+        words += tuple(
+            word
+            for option in given
+            if program == PSEND or not _is_of_connecting(option, spec)
+            for word in option.words(program)
+        )
         spec = spec.plus(**{program: programs.canonical(folder, program, words)})
     return spec
+
+
+def _is_of_connecting(option: Given, spec: Spec) -> bool:
+    """Whether it was given for both, and receivers, which listen, could not take it."""
+    for_both = not option.prefixed and len(option.targets) > 1
+    return for_both and spec.via is None and option.name in programs.CONNECTING_ALONE
 
 
 def from_arguments(arguments: argparse.Namespace) -> Spec:

@@ -18,6 +18,16 @@ HELP_TIMEOUT_S = 10.0
 
 # How a run ends is the sender's to say: the receiver ends when its senders have gone.
 SENDERS_ALONE = ("--messages", "--duration")
+# A program that listens does not take these: without --via they are the senders' too.
+CONNECTING_ALONE = (
+    "--link-name",
+    "--password-file",
+    "--reconnect",
+    "--sasl-insecure",
+    "--tls-no-verify",
+    "--tls-sni",
+    "--user",
+)
 # What ppair itself needs to hold in its hand.
 RESERVED = (
     "--listen",

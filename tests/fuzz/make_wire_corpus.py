@@ -16,7 +16,7 @@ sys.path.insert(0, str(HERE.parent / "system"))
 
 import amqp  # noqa: E402
 import pair  # noqa: E402
-import proxy  # noqa: E402
+import relay  # noqa: E402
 import wire  # noqa: E402
 
 FOREVER, COUNTED, REJECTING, ONE_BY_ONE, NARROW, PACED = range(6)  # fuzz_wire's variants
@@ -110,12 +110,12 @@ SEEDS: dict[str, tuple[int, int, Callable[[str], None]]] = {
 def record(send: Callable[[str], None]) -> bytes:
     """All that precv gets from a client."""
     receiver, url = pair.listen("precv", "--max-frame", "512")
-    between = proxy.start(url)
+    between = relay.start(url)
     send(between.url)
     pair.finish(receiver)
     assert len(between.pipes) == 1
-    recorded = bytes(between.pipes[0].recorded[proxy.TO_SERVER])
-    proxy.end_all()
+    recorded = bytes(between.pipes[0].recorded[relay.TO_SERVER])
+    relay.end_all()
     wire.close_sockets()
     return recorded
 

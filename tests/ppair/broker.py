@@ -1,4 +1,4 @@
-"""A broker in one process: queues in memory, made when they are named; messages go through as bytes.
+"""A broker in one process: queues in memory, made when named; messages go through as bytes.
 
 Started as a program it prints the port that it listens on, and ends with its standard input.
 """

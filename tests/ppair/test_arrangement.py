@@ -287,6 +287,15 @@ def test_a_value_that_may_be_left_out_stays_in_its_word(made: Made) -> None:
     assert spec.precv == ("--reconnect", "--reconnect=5", "--credit", "7")
 
 
+def test_what_listens_does_not_get_what_is_for_connecting(made: Made) -> None:
+    """Unless it is told to."""
+    direct = made("--user", "bob", "--sasl-insecure")
+    assert direct.psend == ("--user", "bob", "--sasl-insecure") and direct.precv == ()
+    by_broker = made("--user", "bob", "--via", "amqp://b/q")
+    assert by_broker.psend == by_broker.precv == ("--user", "bob")
+    assert made("--precv.user", "bob").precv == ("--user", "bob")
+
+
 def test_later_words_are_behind_earlier_ones(made: Made) -> None:
     spec = made("--credit", "5", "--precv", "--credit 6", "--credit", "7")
     assert spec.precv == ("--credit", "6", "--credit", "5", "--credit", "7")

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from proton import Connection, Delivery, Message, Transport, ulong
+from proton import Connection, Delivery, Event, Message, Transport, ulong
+from proton.handlers import MessagingHandler
+from proton.reactor import Container
 from proton.utils import BlockingConnection, BlockingReceiver, LinkDetached
 
 TIMEOUT_S = 10.0
@@ -48,6 +50,49 @@ def send(url: str, messages: Iterable[Message]) -> list[object]:
     return outcomes
 
 
+class _SendAll(MessagingHandler):
+    """Sends as credit allows, and goes when all is settled or the receiver has gone."""
+
+    def __init__(self, url: str, messages: Iterable[Message]) -> None:
+        super().__init__(auto_settle=False)
+        self.url = url
+        self.left = list(messages)
+        self.sent: list[Delivery] = []
+        self.settled: list[object] = []
+
+    def on_start(self, event: Event) -> None:
+        host, address = self.url.split("/")
+        self.connection = event.container.connect(host, reconnect=False)
+        event.container.create_sender(self.connection, address)
+        event.container.schedule(TIMEOUT_S, self)
+
+    def on_sendable(self, event: Event) -> None:
+        while event.sender.credit and self.left:
+            self.sent.append(event.sender.send(self.left.pop(0)))
+
+    def on_settled(self, event: Event) -> None:
+        self.settled.append(event.delivery.remote_state)
+        if not self.left and len(self.settled) == len(self.sent):
+            self.connection.close()
+
+    def on_link_closed(self, event: Event) -> None:
+        self.connection.close()
+
+    def on_transport_closed(self, event: Event) -> None:
+        event.container.stop()  # which else waits for its timer
+
+    def on_timer_task(self, event: Event) -> None:
+        event.container.stop()
+
+
+def send_all(url: str, messages: Iterable[Message]) -> list[object]:
+    """Sends them as fast as they are wanted, to a receiver that may go away. Returns the outcomes
+    of those that were settled, in the order in which that came."""
+    handler = _SendAll(url, messages)
+    Container(handler).run()
+    return handler.settled
+
+
 ACCEPTED = Delivery.ACCEPTED
 
 
@@ -83,6 +128,20 @@ def refusal(condition: str, description: str) -> bytes:
     texts += bytes([0xA1, len(description)]) + description.encode()
     error = b"\x00\x53\x1d\xc0" + bytes([len(texts) + 1, 2]) + texts
     return _take_output(transport) + _frame(b"\x18\xc0" + bytes([len(error) + 1, 1]) + error)
+
+
+def grant(credit: int) -> bytes:
+    """All that a receiver writes that opens a connection and a link, and grants so much credit."""
+    transport, connection = Transport(), Connection()
+    connection.container = "granting"
+    transport.bind(connection)
+    connection.open()
+    session = connection.session()
+    session.open()
+    session.receiver("granting").open()
+    window, id_0, handle_0, count_0 = struct.pack(">BI", 0x70, 1000), b"\x43", b"\x43", b"\x43"
+    fields = id_0 + window + id_0 + window + handle_0 + count_0 + struct.pack(">BI", 0x70, credit)
+    return _take_output(transport) + _frame(b"\x13\xc0" + bytes([len(fields) + 1, 7]) + fields)
 
 
 def _take_output(transport: Transport) -> bytes:

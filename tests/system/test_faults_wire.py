@@ -5,8 +5,8 @@ import socket
 
 import faults
 import pair
-import proxy
 import pytest
+import relay
 import wire
 
 both_programs = pytest.mark.parametrize("program", pair.PROGRAMS)
@@ -150,7 +150,7 @@ def test_killed_in_the_middle_of_a_message(program: str) -> None:
     """A large message is on its way when one side dies; that it was not the only one can be seen
     from the counts."""
     receiver, url = pair.listen("precv", "--timeout", "5s", *faults.QUICK)
-    between = proxy.start(url)
+    between = relay.start(url)
     options = ["--content-size", "4Mi", "--timeout", "5s", *faults.QUICK]
     sender = pair.start("psend", between.url, "-m", "0", *options)
     between.wait_passed(10 << 20)
@@ -165,7 +165,7 @@ def test_killed_in_the_middle_of_a_message(program: str) -> None:
 def test_reset_anywhere(after: int) -> None:
     """After so many bytes from psend, be it in a header, a frame or between two."""
     receiver, url = pair.listen("precv", *faults.QUICK)
-    between = proxy.start(url, cut_after=after)
+    between = relay.start(url, cut_after=after)
     sender = pair.start("psend", between.url, "-m", "1m", *faults.QUICK)
     psend = pair.finish(sender)
     faults.assert_failed(psend, "")
@@ -180,7 +180,7 @@ def test_half_open(program: str) -> None:
     """Nothing arrives any more, and nobody says so: --idle-timeout ends it, without a busy wait."""
     idle = {program: ["--idle-timeout", "600ms"], faults.other(program): []}
     receiver, url = pair.listen("precv", *idle["precv"], *faults.QUICK)
-    between = proxy.start(url)
+    between = relay.start(url)
     sender = pair.start("psend", between.url, "-m", "0", *idle["psend"], *faults.QUICK)
     between.wait_passed(100000)
     between.hold()
@@ -193,7 +193,7 @@ def test_half_open(program: str) -> None:
 def test_stalled_for_a_while(program: str) -> None:
     """The network stops and goes on again: nothing is lost, and nothing has failed."""
     receiver, url = pair.listen("precv", "--idle-timeout", "10s")
-    between = proxy.start(url)
+    between = relay.start(url)
     sender = pair.start("psend", between.url, "-m", "0", "-d", "1s", "--idle-timeout", "10s")
     between.wait_passed(100000)
     between.hold()
@@ -210,7 +210,7 @@ def test_stalled_for_a_while(program: str) -> None:
 def test_byte_at_a_time(settle: list[str]) -> None:
     """Frames arrive in as many pieces as they can."""
     receiver, url = pair.listen("precv")
-    between = proxy.start(url, piece=1)
+    between = relay.start(url, piece=1)
     psend = pair.run("psend", between.url, "-m", str(pair.count(200)), *settle)
     pair.assert_delivered(psend, pair.finish(receiver), pair.count(200))
 
