@@ -8,11 +8,11 @@ import checks
 import pair
 import pytest
 import scripted
-from proton import Condition, Delivery, Terminus, symbol
+from proton import Condition, Delivery, Terminus, symbol, ushort
 
 CONNECTION, SECURITY, REFUSED = 2, 3, 6
 PROGRAMS = pytest.mark.parametrize("program", pair.PROGRAMS)
-ELSEWHERE = {symbol("hostname"): "other", symbol("network-host"): "10.9.8.7", symbol("port"): 5699}
+ELSEWHERE = {symbol("hostname"): "other", symbol("network-host"): "10.9.8.7", symbol("port"): ushort(5699)}
 
 
 def assert_failed(result: pair.Result, code: int, *words: str) -> None:
@@ -71,16 +71,18 @@ class RedirectingConnections(scripted.Server):
 @PROGRAMS
 @pytest.mark.parametrize("kind", ["connection", "link"])
 def test_redirect(program: str, kind: str) -> None:
-    """It is not followed; where it points to is said."""
+    """It is not followed, nor tried again; where it points to is said."""
     made: scripted.Server
+    where = "not here; to 10.9.8.7:5699"
     if kind == "link":
         info = {**ELSEWHERE, symbol("address"): "there"}
         made = Refusing(Condition("amqp:link:redirect", "not here", info))
+        where += "/there"
     else:
         made = RedirectingConnections()
     with scripted.serving(made) as server:
-        result = pair.run(program, server.url, "-m", "1")
-    assert_failed(result, CONNECTION, f"amqp:{kind}:redirect", "10.9.8.7:5699")
+        result = pair.run(program, server.url, "-m", "1", "--reconnect")
+    assert_failed(result, CONNECTION, f"amqp:{kind}:redirect", where)
 
 
 # ---- not yet ----
