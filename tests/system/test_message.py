@@ -219,7 +219,7 @@ def test_eos() -> None:
 def test_eos_counts_as_nothing() -> None:
     """Neither in messages and bytes, nor in latency."""
     receiver, url = pair.listen("precv", "--ignore-duplicates")
-    psend = pair.run("psend", url, "-m", "10", "--send-eos", "3")
+    psend = pair.run("psend", url, "-m", "10", "--send-eos", "1")
     pair.finish(receiver)
     pair.assert_codes([psend], 0)
     assert psend.messages["sent"] == psend.messages["accepted"] == 10
