@@ -34,6 +34,7 @@ struct counters {
 	/* psend: outcomes; sent = the first five + unsettled */
 	uint64_t accepted, rejected, released, modified;
 	uint64_t no_outcome; /* settled by the peer without saying how */
+	uint64_t resent;     /* once more, after their link was lost; they count as sent once */
 	uint64_t call_ns;    /* time in send calls: delivery, send and, if pre-settled, settle */
 
 	/* precv: accounting */
@@ -47,6 +48,10 @@ struct counters {
 	uint64_t stalls, stalled_ns;    /* psend: spells without credit and their length */
 	uint64_t grants, granted;       /* precv: calls, and messages granted by them */
 	uint64_t frames_in, frames_out; /* AMQP frames, as the transport counts them */
+
+	/* connections that were lost */
+	uint64_t reconnects;      /* links attached again */
+	uint64_t disconnected_ns; /* from a loss to that, while measuring */
 
 	/* the process; the clock of the report may have stopped before these were read */
 	uint64_t cpu_user_ns, cpu_system_ns;

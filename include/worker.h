@@ -37,6 +37,7 @@ const char *stop_reason_name(enum stop_reason reason);
 struct role {
 	/* LINK is attached: give it a context that is not NULL */
 	void (*attached)(void *self, pn_link_t *link);
+	/* LINK is no more; worker_reconnects() says whether another will take its place */
 	void (*detached)(void *self, pn_link_t *link);
 	void (*deliveries)(void *self, pn_link_t *link, struct engine_batch *batch);
 	/* Whether messages that have come by LINK, which the peer has left, wait to be taken; NULL:
@@ -83,6 +84,8 @@ struct worker {
 	int64_t began_ns;          /* measuring; then 0 of the report's time scale */
 	int64_t first_ns, last_ns; /* first message after the warm-up, last movement */
 	int64_t quiet_since_ns;    /* for --timeout; 0: not yet ready */
+	int64_t gap_booked_ns;     /* up to when a time without a connection, which is not over,
+				      is in the counters; 0: there is none */
 	int64_t flush_by_ns;
 	int64_t start_at_ns; /* monotonic */
 	uint64_t milestone;  /* messages, at which worker_milestone() is to be called */
@@ -117,6 +120,12 @@ static inline void worker_first(struct worker *w, int64_t now_ns)
 {
 	if (__builtin_expect(!w->first_ns, 0))
 		w->first_ns = now_ns;
+}
+
+/* Whether a connection that was lost is being made again. */
+static inline bool worker_reconnects(const struct worker *w)
+{
+	return engine_is_dialing(&w->engine);
 }
 
 /* stats.n.messages has reached the milestone. */

@@ -80,6 +80,10 @@ static void check_listening(struct options *o)
 		fatalx(EXIT_USAGE,
 			"--link-name: the peer names the links of a program that "
 			"listens");
+	if (o->reconnect_attempts)
+		fatalx(EXIT_USAGE,
+			"--reconnect: needs a connection that we make; a listener has "
+			"--forever");
 	error = url_parse_host_port(o->listen, &o->peer);
 	if (error)
 		fatalx(EXIT_USAGE, "--listen: %s: it must be HOST:PORT", error);
@@ -245,6 +249,7 @@ void options_check(struct options *o)
 		.address = o->peer.address,
 		.container_id = o->container_id,
 		.link_name = o->link_name,
+		.reconnect_attempts = o->reconnect_attempts,
 		.connect_timeout_ns = (int64_t)o->connect_timeout_ns,
 		.close_timeout_ns = (int64_t)o->close_timeout_ns,
 		.idle_timeout_ms = (uint32_t)(o->idle_timeout_ns / NS_PER_MS),

@@ -8,6 +8,7 @@
 #include <proton/session.h>
 #include <proton/transport.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How much is handed to the library at a time; more only when all of it has been written. It
  * bounds the memory and keeps stamps from ageing in a queue. */
@@ -15,14 +16,20 @@
 
 /* ---- come and go ---- */
 
-/* A new link. */
+/* Goes on where a link that was lost has ended, or begins. */
 void outgoing_attach(struct sender *s, pn_link_t *link)
 {
-	struct outgoing *o = calloc(1, sizeof *o);
-	if (!o)
-		fatal(EXIT_INTERNAL, "link");
+	struct outgoing *o = STAILQ_FIRST(&s->lost);
+	if (o) {
+		STAILQ_REMOVE_HEAD(&s->lost, next);
+	} else {
+		o = calloc(1, sizeof *o);
+		if (!o)
+			fatal(EXIT_INTERNAL, "link");
+		o->next_sequence = s->options->first_sequence;
+	}
 	o->link = link;
-	o->next_sequence = s->options->first_sequence;
+	o->queued_bytes = 0;
 	o->window_bytes = BURST_BYTES / 2; /* until one is seen to be open for more */
 	STAILQ_INSERT_TAIL(&s->links, o, next);
 	pn_link_set_context(link, o);
@@ -47,7 +54,36 @@ static void end_stall(struct sender *s, struct outgoing *o, int64_t now_ns)
 	o->stall_began_ns = 0;
 }
 
-/* It is no more. */
+static void destroy(struct outgoing *o)
+{
+	free(o->again);
+	free(o);
+}
+
+/* Lists what was sent on the link that is lost and not settled, and what was to be sent again and
+ * has not been, which is younger. A delivery's tag is its message's number. */
+static void keep_unsettled(struct outgoing *o)
+{
+	size_t left = o->again_count - o->again_next, count = 0;
+	struct unsettled *all = calloc((size_t)pn_link_unsettled(o->link) + left + 1, sizeof *all);
+	if (!all)
+		fatal(EXIT_INTERNAL, "unsettled messages");
+	for (pn_delivery_t *d = pn_unsettled_head(o->link); d; d = pn_unsettled_next(d)) {
+		if (d == o->part && !o->part_again)
+			continue; /* it is begun anew */
+		pn_delivery_tag_t tag = pn_delivery_tag(d);
+		memcpy(&all[count].sn, tag.start, sizeof all->sn);
+		all[count++].sent_ns = (int64_t)pn_delivery_get_context(d);
+	}
+	if (left)
+		memcpy(all + count, o->again + o->again_next, left * sizeof *all);
+	free(o->again);
+	o->again = all;
+	o->again_count = count + left;
+	o->again_next = 0;
+}
+
+/* It is no more, or will be another. */
 void outgoing_detach(struct sender *s, pn_link_t *link)
 {
 	struct outgoing *o = pn_link_get_context(link);
@@ -55,8 +91,27 @@ void outgoing_detach(struct sender *s, pn_link_t *link)
 	end_stall(s, o, clock_monotonic_ns());
 	if (s->options->presettled && pn_link_queued(link) > 0)
 		s->undelivered = true;
-	s->parts -= o->part != NULL;
-	free(o);
+	if (o->part && !o->part_again) {
+		s->parts--;
+		o->next_sequence--;
+	}
+	if (!worker_reconnects(&s->worker)) {
+		destroy(o);
+		return;
+	}
+	keep_unsettled(o);
+	o->part = NULL;
+	STAILQ_INSERT_TAIL(&s->lost, o, next);
+}
+
+/* At the end. */
+void outgoing_forget(struct sender *s)
+{
+	struct outgoing *o;
+	while ((o = STAILQ_FIRST(&s->lost))) {
+		STAILQ_REMOVE_HEAD(&s->lost, next);
+		destroy(o);
+	}
 }
 
 /* ---- send ---- */
@@ -68,6 +123,11 @@ uint64_t outgoing_left(const struct sender *s)
 	return s->options->messages ? s->options->messages - sent : UINT64_MAX;
 }
 
+static size_t left_again(const struct outgoing *o)
+{
+	return o->again_count - o->again_next;
+}
+
 static pn_transport_t *transport_of(const struct outgoing *o)
 {
 	return pn_connection_transport(pn_session_connection(pn_link_session(o->link)));
@@ -76,7 +136,8 @@ static pn_transport_t *transport_of(const struct outgoing *o)
 /* Anywhere between here and the peer. */
 bool outgoing_outstanding(const struct outgoing *o)
 {
-	return pn_link_unsettled(o->link) || pn_session_outgoing_bytes(pn_link_session(o->link))
+	return left_again(o) || pn_link_unsettled(o->link)
+		|| pn_session_outgoing_bytes(pn_link_session(o->link))
 		|| pn_transport_pending(transport_of(o)) > 0;
 }
 
@@ -84,9 +145,8 @@ bool outgoing_outstanding(const struct outgoing *o)
 _Static_assert(sizeof(void *) >= sizeof(int64_t), "a time must fit into a pointer");
 
 static inline pn_delivery_t *begin_message(
-	struct sender *s, struct outgoing *o, int64_t ts, int64_t sent_ns)
+	struct sender *s, struct outgoing *o, uint64_t sn, int64_t ts, int64_t sent_ns)
 {
-	uint64_t sn = o->next_sequence++;
 	message_stamp(&s->template, sn, ts);
 	pn_delivery_t *d = pn_delivery(o->link, pn_dtag((const char *)&sn, sizeof sn));
 	if (!s->options->presettled)
@@ -102,9 +162,10 @@ static inline void end_message(struct sender *s, struct outgoing *o, pn_delivery
 		pn_link_advance(o->link);
 }
 
-static inline void send_one(struct sender *s, struct outgoing *o, int64_t ts, int64_t sent_ns)
+static inline void send_one(
+	struct sender *s, struct outgoing *o, uint64_t sn, int64_t ts, int64_t sent_ns)
 {
-	pn_delivery_t *d = begin_message(s, o, ts, sent_ns);
+	pn_delivery_t *d = begin_message(s, o, sn, ts, sent_ns);
 	pn_link_send(o->link, s->template.bytes, s->template.length);
 	end_message(s, o, d);
 }
@@ -125,6 +186,21 @@ static void count_sent(
 		worker_milestone(&s->worker);
 }
 
+/* The next of those to be sent again: its number and times are what they were. */
+static pn_delivery_t *begin_again(struct sender *s, struct outgoing *o, int64_t ts_offset_ns)
+{
+	const struct unsettled *u = &o->again[o->again_next++];
+	s->worker.stats.n.resent++;
+	s->worker.moved = true;
+	return begin_message(s, o, u->sn, u->sent_ns + ts_offset_ns, u->sent_ns);
+}
+
+/* What the clock of stamps shows more than that of sending times. */
+static int64_t stamp_offset_ns(const struct sender *s)
+{
+	return s->options->clock == CLOCK_KIND_MONOTONIC ? 0 : clock_realtime_at_ns(0);
+}
+
 /* Begins a message, or goes on with it, as far as ROOM goes. The library moves all it holds of a
  * message whenever the peer's session window lets a part of it through: one that is long compared
  * to the window would take quadratic time. */
@@ -133,9 +209,12 @@ static void send_part(struct sender *s, struct outgoing *o, size_t room_bytes)
 	int64_t now_ns = clock_monotonic_ns();
 	worker_first(&s->worker, now_ns);
 	if (!o->part) {
-		o->part = begin_message(s, o, clock_stamp_ns(s->options->clock), now_ns);
+		o->part_again = left_again(o);
+		o->part = o->part_again ? begin_again(s, o, stamp_offset_ns(s))
+					: begin_message(s, o, o->next_sequence++,
+						clock_stamp_ns(s->options->clock), now_ns);
 		o->part_bytes = 0;
-		s->parts++;
+		s->parts += !o->part_again;
 	}
 	size_t bytes = s->template.length - o->part_bytes;
 	if (bytes > room_bytes)
@@ -146,23 +225,39 @@ static void send_part(struct sender *s, struct outgoing *o, size_t room_bytes)
 	if (complete) {
 		end_message(s, o, o->part);
 		o->part = NULL;
-		s->parts--;
+		s->parts -= !o->part_again;
 	}
-	count_sent(s, o, complete, bytes, now_ns);
+	count_sent(s, o, complete && !o->part_again, bytes, now_ns);
+}
+
+static void send_again(struct sender *s, struct outgoing *o, uint64_t count)
+{
+	int64_t offset_ns = stamp_offset_ns(s);
+	for (uint64_t i = 0; i < count; i++) {
+		pn_delivery_t *d = begin_again(s, o, offset_ns);
+		pn_link_send(o->link, s->template.bytes, s->template.length);
+		end_message(s, o, d);
+	}
+	o->queued_bytes += count * s->template.length;
 }
 
 static void send_burst(struct sender *s, struct outgoing *o, uint64_t count)
 {
+	if (left_again(o)) {
+		send_again(s, o, count);
+		return;
+	}
 	struct clock_run stamp = {.kind = s->options->clock};
 	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
 	int64_t began_ns = clock_monotonic_ns();
 	worker_first(&s->worker, began_ns);
 	if (s->options->presettled)
 		for (uint64_t i = 0; i < count; i++)
-			send_one(s, o, clock_run_ns(&stamp), 0);
+			send_one(s, o, o->next_sequence++, clock_run_ns(&stamp), 0);
 	else
 		for (uint64_t i = 0; i < count; i++)
-			send_one(s, o, clock_run_ns(&stamp), clock_run_ns(&sent));
+			send_one(s, o, o->next_sequence++, clock_run_ns(&stamp),
+				clock_run_ns(&sent));
 	count_sent(s, o, count, count * s->template.length, began_ns);
 }
 
@@ -207,7 +302,7 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 	struct stats *stats = &s->worker.stats;
 	int credit = pn_link_credit(o->link);
 	uint64_t unsettled = (uint64_t)pn_link_unsettled(o->link);
-	uint64_t count = outgoing_left(s);
+	uint64_t again = left_again(o), count = again ? again : outgoing_left(s);
 
 	if (credit > 0)
 		end_stall(s, o, now_ns);
@@ -237,7 +332,9 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 		return TIME_CREDIT;
 	}
 	count = least(count, (uint64_t)credit);
-	send_some(s, o, least(count, s->worker.milestone - stats->n.messages), room_bytes);
+	if (!again)
+		count = least(count, s->worker.milestone - stats->n.messages);
+	send_some(s, o, count, room_bytes);
 	return TIME_BUSY;
 }
 
@@ -245,7 +342,7 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 void outgoing_finish(struct sender *s, struct outgoing *o, int64_t now_ns)
 {
 	end_stall(s, o, now_ns);
-	if (o->part)
+	if (o->part || left_again(o))
 		outgoing_turn(s, o, now_ns);
 }
 
@@ -256,6 +353,10 @@ static void drop_part(struct sender *s, struct outgoing *o)
 {
 	pn_delivery_abort(o->part);
 	o->part = NULL;
+	if (o->part_again) {
+		s->worker.stats.unsettled--;
+		return;
+	}
 	s->parts--;
 	s->worker.stats.n.messages++;
 }

@@ -82,12 +82,17 @@ static bool take_due(struct receiver *r, struct incoming *in, int64_t turn_ends_
 	return r->waiting = false;
 }
 
-/* Messages that are not due yet must not go with their sender. */
+/* Messages that are not due yet must not go with their sender; those that a link's successor will
+ * bring again may. */
 static bool holds(void *self, pn_link_t *link)
 {
 	struct receiver *r = self;
 	pn_delivery_t *d = pn_link_current(link);
-	return pacer_limits(&r->pacer) && d && !pn_delivery_partial(d);
+	if (!pacer_limits(&r->pacer) || !d || pn_delivery_partial(d))
+		return false;
+	struct incoming *in = pn_link_get_context(link);
+	bool has_successor = in->numbering->links > 1 || worker_reconnects(&r->worker);
+	return pn_delivery_settled(d) || !has_successor;
 }
 
 /* What is due goes to each link's queue in turn. */
@@ -163,9 +168,12 @@ int main(int argc, char **argv)
 	options_parse(&options, PROGRAM_PRECV, argc, argv);
 	receiver.options = &options;
 	STAILQ_INIT(&receiver.links);
+	STAILQ_INIT(&receiver.lost);
 	receiver.outcome = OUTCOMES[options.outcome];
 	receiver.limit = receiver.wanted = options.messages ? options.messages : UINT64_MAX;
 	pacer_start(&receiver.pacer, options.receive_rate_per_s, (int64_t)options.work_ns,
 		clock_monotonic_ns());
-	return reporter_run(&receiver.worker, &options, &ROLE, &receiver, argv);
+	int code = reporter_run(&receiver.worker, &options, &ROLE, &receiver, argv);
+	incoming_forget(&receiver);
+	return code;
 }

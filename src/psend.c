@@ -33,6 +33,9 @@ static bool finished(struct sender *s)
 	struct outgoing *o;
 	if (outgoing_left(s) || s->parts)
 		return false;
+	STAILQ_FOREACH (o, &s->lost, next)
+		if (o->again_count)
+			return false;
 	STAILQ_FOREACH (o, &s->links, next)
 		if (outgoing_outstanding(o))
 			return false;
@@ -136,8 +139,10 @@ int main(int argc, char **argv)
 	options_parse(&options, PROGRAM_PSEND, argc, argv);
 	sender.options = &options;
 	STAILQ_INIT(&sender.links);
+	STAILQ_INIT(&sender.lost);
 	create_template(&sender, &options);
 	int code = reporter_run(&sender.worker, &options, &ROLE, &sender, argv);
+	outgoing_forget(&sender);
 	message_template_destroy(&sender.template);
 	return code;
 }

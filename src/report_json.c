@@ -247,6 +247,7 @@ static json_t *messages(const struct report_run *run, const struct counters *n)
 		n->accepted, n->rejected, n->released, n->modified, n->no_outcome};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		put_if(object, names[i], !run->presettled, values[i]);
+	put_if(object, "resent", !run->presettled, n->resent);
 	return object;
 }
 
@@ -268,6 +269,14 @@ static json_t *credit(const struct report_run *run, const struct stats *s, bool 
 	return object;
 }
 
+static json_t *connection(const struct counters *n)
+{
+	json_t *object = json_object();
+	put(object, "reconnects", n->reconnects);
+	put_seconds(object, "disconnected_s", n->disconnected_ns);
+	return object;
+}
+
 /* What intervals and summary have in common. */
 static void put_period(json_t *object, const struct report_run *run, const struct report_period *p,
 	bool with_buckets)
@@ -279,6 +288,7 @@ static void put_period(json_t *object, const struct report_run *run, const struc
 	json_object_set_new(object, run->sender ? "settlement_ns" : "latency_ns",
 		distribution(run, &p->stats.latency, with_buckets));
 	json_object_set_new(object, "credit", credit(run, &p->stats, with_buckets));
+	json_object_set_new(object, "connection", connection(n));
 	json_t *time = json_object();
 	for (enum time_cause c = 0; c < TIME_CAUSES; c++)
 		put_seconds(time, time_cause_name(c), n->time_ns[c]);

@@ -62,6 +62,16 @@ static void mark_stop(struct worker *w, int64_t now_ns)
 	memcpy(w->stop_waits_ns, w->stats.n.time_ns, sizeof w->stop_waits_ns);
 }
 
+/* A time without a connection is booked in pieces, so that each report has its own. */
+static void book_gap(struct worker *w, int64_t now_ns)
+{
+	if (!w->gap_booked_ns)
+		return;
+	if (w->begun)
+		w->stats.n.disconnected_ns += (uint64_t)(now_ns - w->gap_booked_ns);
+	w->gap_booked_ns = now_ns;
+}
+
 /* Messages have moved, the last of them at NOW. */
 static void mark_moved(struct worker *w, int64_t now_ns)
 {
@@ -148,7 +158,7 @@ static void finish(struct worker *w)
 	w->end.last_ns = w->last_ns;
 	fill_period(w, &w->end, w->stop_ns, w->stop_waits_ns);
 	engine_close(&w->engine);
-	if (!w->options->listen && !w->engine.attached)
+	if (!w->options->listen && (w->engine.dialing || !w->engine.attached))
 		engine_abandon(&w->engine); /* there is nobody to take leave of */
 }
 
@@ -161,6 +171,9 @@ void worker_stop(struct worker *w, enum stop_reason reason)
 	w->phase = PHASE_FLUSHING;
 	w->reason = reason;
 	w->flush_by_ns = now_ns + (int64_t)w->options->close_timeout_ns;
+	book_gap(w, now_ns);
+	w->gap_booked_ns = 0;
+	engine_end_dialing(&w->engine);
 	/* a sender that is ended while it waits has waited until now */
 	if (w->begun && (reason == STOP_DURATION || w->options->engine.sender))
 		mark_stop(w, now_ns);
@@ -214,6 +227,7 @@ static enum time_cause turn(void *context, int64_t now_ns)
 {
 	struct worker *w = context;
 	enum time_cause cause = TIME_IDLE;
+	book_gap(w, now_ns);
 	if (w->moved)
 		mark_moved(w, now_ns);
 	if (w->phase == PHASE_RUNNING)
@@ -248,8 +262,11 @@ static void attached(void *context, pn_link_t *link)
 {
 	struct worker *w = context;
 	w->links++;
+	if (w->gap_booked_ns)
+		book_gap(w, clock_monotonic_ns());
+	w->gap_booked_ns = 0;
 	w->role->attached(w->self, link);
-	if (w->options->listen)
+	if (w->options->listen || w->phase != PHASE_OPENING)
 		return;
 	w->ready = (struct report_ready){.host = w->options->engine.host,
 		.port = w->options->engine.port,
@@ -263,6 +280,8 @@ static void detached(void *context, pn_link_t *link)
 	struct worker *w = context;
 	w->links--;
 	w->role->detached(w->self, link);
+	if (worker_reconnects(w) && !w->gap_booked_ns)
+		w->gap_booked_ns = clock_monotonic_ns();
 	if (w->options->listen && !w->links && !w->options->forever)
 		worker_stop(w, w->failed ? STOP_FAILED : STOP_DETACHED);
 }

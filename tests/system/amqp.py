@@ -76,6 +76,20 @@ def refusal(condition: str, description: str) -> bytes:
     return _take_output(transport) + _frame(b"\x18\xc0" + bytes([len(error) + 1, 1]) + error)
 
 
+def grant(credit: int) -> bytes:
+    """All that a receiver writes that opens a connection and a link, and grants so much credit."""
+    transport, connection = Transport(), Connection()
+    connection.container = "granting"
+    transport.bind(connection)
+    connection.open()
+    session = connection.session()
+    session.open()
+    session.receiver("granting").open()
+    window, id_0, handle_0, count_0 = struct.pack(">BI", 0x70, 1000), b"\x43", b"\x43", b"\x43"
+    fields = id_0 + window + id_0 + window + handle_0 + count_0 + struct.pack(">BI", 0x70, credit)
+    return _take_output(transport) + _frame(b"\x13\xc0" + bytes([len(fields) + 1, 7]) + fields)
+
+
 def _take_output(transport: Transport) -> bytes:
     written = b""
     while (pending := transport.pending()) > 0:

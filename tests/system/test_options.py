@@ -81,6 +81,9 @@ FOR_BOTH = [
     ("--cpu", "URL --cpu 1000"),
     ("--cpu", "URL --cpu 99999"),
     ("--forever", "URL --forever"),
+    ("--reconnect", "URL --reconnect=0"),
+    ("--reconnect", "URL --reconnect=x"),
+    ("--reconnect", "--listen 127.0.0.1:0 --reconnect"),
     ("--listen", "URL --listen 127.0.0.1:0"),
     ("--listen", "-b URL --listen 127.0.0.1:0"),
     ("--listen", "-a node --listen 127.0.0.1:0"),
@@ -151,8 +154,6 @@ FOR_PRECV = [
 
 # In the contract, and not built yet: never accepted and ignored.
 NOT_BUILT_BOTH = [
-    "--reconnect",
-    "--reconnect=3",
     "--user guest",
     "--password-file f",
     "--sasl-mechs PLAIN",
