@@ -279,6 +279,20 @@ static void transport_failed(struct engine *e, pn_transport_t *transport)
 	socket_abort(transport);
 }
 
+/* Nothing more is read. Of a frame of a kind that it does not know, and of an end within a frame,
+ * the library says nothing, and the other direction stays open. */
+static void input_ended(struct engine *e, pn_transport_t *transport)
+{
+	pn_connection_t *connection = pn_transport_connection(transport);
+	pn_condition_t *condition = pn_transport_condition(transport);
+	if (!connection || (pn_connection_state(connection) & PN_REMOTE_CLOSED)
+		|| pn_condition_is_set(condition))
+		return;
+	pn_condition_set_name(condition, "amqp:connection:framing-error");
+	pn_condition_set_description(condition, "an unknown frame, or an end within a frame");
+	transport_failed(e, transport);
+}
+
 /* The socket is gone. */
 static void transport_closed(struct engine *e, pn_transport_t *transport)
 {
@@ -313,6 +327,7 @@ void endpoints_handle(struct engine *e, pn_event_t *event, pn_event_type_t type)
 	case PN_CONNECTION_REMOTE_CLOSE: connection_closed(e, pn_event_connection(event)); break;
 	case PN_TRANSPORT: socket_update(pn_event_transport(event)); break;
 	case PN_TRANSPORT_ERROR: transport_failed(e, pn_event_transport(event)); break;
+	case PN_TRANSPORT_TAIL_CLOSED: input_ended(e, pn_event_transport(event)); break;
 	case PN_TRANSPORT_CLOSED: transport_closed(e, pn_event_transport(event)); break;
 	case PN_CONNECTION_UNBOUND: release(e, pn_event_connection(event)); break;
 	default: break;
