@@ -6,6 +6,7 @@
 
 #include <netdb.h>
 #include <proton/condition.h>
+#include <proton/sasl.h>
 #include <proton/selectable.h>
 #include <proton/transport.h>
 #include <stdio.h>
@@ -73,8 +74,11 @@ static pn_connection_t *serve(struct engine *e, int fd, bool server)
 	if (!server)
 		endpoints_open(e, connection);
 	pn_transport_t *transport = pn_transport();
-	if (server)
+	if (server) {
 		pn_transport_set_server(transport);
+		/* without a list, a client that names no mechanism at all ends the process */
+		pn_sasl_allowed_mechs(pn_sasl(transport), "ANONYMOUS EXTERNAL");
+	}
 	if (e->options->max_frame_bytes)
 		pn_transport_set_max_frame(transport, e->options->max_frame_bytes);
 	if (e->options->idle_timeout_ms)
