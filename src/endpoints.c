@@ -285,11 +285,13 @@ static void input_ended(struct engine *e, pn_transport_t *transport)
 {
 	pn_connection_t *connection = pn_transport_connection(transport);
 	pn_condition_t *condition = pn_transport_condition(transport);
-	if (!connection || (pn_connection_state(connection) & PN_REMOTE_CLOSED)
-		|| pn_condition_is_set(condition))
+	if (!connection || (pn_connection_state(connection) & PN_REMOTE_CLOSED))
 		return;
-	pn_condition_set_name(condition, "amqp:connection:framing-error");
-	pn_condition_set_description(condition, "an unknown frame, or an end within a frame");
+	if (!pn_condition_is_set(condition)) {
+		pn_condition_set_name(condition, "amqp:connection:framing-error");
+		pn_condition_set_description(
+			condition, "an unknown frame, or an end within a frame");
+	}
 	transport_failed(e, transport);
 }
 

@@ -2,6 +2,7 @@
 #include "socket.h"
 
 #include "clock.h"
+#include "trap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -133,11 +134,11 @@ static void readable(pn_selectable_t *selectable)
 		ssize_t got = recv(pn_selectable_get_fd(selectable), pn_transport_tail(transport),
 			(size_t)capacity, 0);
 		if (got > 0) {
-			pn_transport_process(transport, (size_t)got);
+			trap_process(transport, (size_t)got);
 		} else if (got == 0 || !in_passing(errno)) {
 			if (got < 0)
 				fail(transport, errno);
-			pn_transport_close_tail(transport);
+			trap_close_tail(transport);
 		}
 	}
 	update(selectable, transport);
@@ -169,7 +170,7 @@ static void writable(pn_selectable_t *selectable)
 static void end(pn_selectable_t *selectable, pn_transport_t *transport)
 {
 	pn_transport_close_head(transport);
-	pn_transport_close_tail(transport);
+	trap_close_tail(transport);
 	update(selectable, transport);
 }
 
