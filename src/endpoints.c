@@ -202,8 +202,8 @@ static void link_closed(struct engine *e, pn_link_t *link)
 	connections_lose(e);
 }
 
-/* Ends a link on account of what the peer has done. */
-static void refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
+/* Its connection stays, and is told. */
+void endpoints_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
 {
 	pn_condition_t *ours = pn_link_condition(link);
 	pn_condition_set_name(ours, condition);
@@ -224,7 +224,7 @@ static void credit_granted(struct engine *e, pn_link_t *link)
 	int credit = pn_link_credit(link);
 	bool first = !pn_record_has(record, HAS_HAD_CREDIT);
 	if (credit < CREDIT_OVERFLOW || (credit < 0 && first))
-		refuse(e, link, "amqp:not-implemented",
+		endpoints_refuse(e, link, "amqp:not-implemented",
 			"the peer has granted more than 2147483647 messages");
 	else if (credit > 0 && first)
 		pn_record_def(record, HAS_HAD_CREDIT, PN_VOID);

@@ -213,6 +213,8 @@ static void send_part(struct sender *s, struct outgoing *o, size_t room_bytes)
 		o->part = o->part_again ? begin_again(s, o, stamp_offset_ns(s))
 					: begin_message(s, o, o->next_sequence++,
 						clock_stamp_ns(s->options->clock), now_ns);
+		if (s->options->presettled) /* it is known by that, see outgoing_settle() */
+			pn_delivery_set_context(o->part, o);
 		o->part_bytes = 0;
 		s->parts += !o->part_again;
 	}
@@ -380,8 +382,12 @@ void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *
 	struct stats *stats = &s->worker.stats;
 	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
-		if (!pn_delivery_get_context(d) && d != o->part)
-			continue; /* not ours: the peer sends to a sender */
+		if (!pn_delivery_get_context(d)) {
+			/* the library takes it for a message of ours that uses up credit */
+			engine_refuse(&s->worker.engine, o->link, "amqp:not-allowed",
+				"the peer has sent a message to a sender");
+			return; /* O is no more */
+		}
 		if (!pn_delivery_updated(d))
 			continue; /* a second event of one that was handled */
 		pn_delivery_clear(d);

@@ -161,8 +161,8 @@ def test_peer_ends_the_session_only(program: str, side: str) -> None:
 @pytest.mark.parametrize("again", ["same_name", "other_name", "new_session"])
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "detached"])
 def test_sender_comes_back(again: str, closed: bool) -> None:
-    """To a precv that listens --forever, on one connection: all is counted, each link begins its
-    own numbers."""
+    """To a precv that listens --forever, on one connection: all is counted. A link that was not
+    closed goes on with its numbers, any other begins its own."""
     child, peer = wire.meet("precv", "listens", "-m", "20", "--forever", *faults.QUICK)
     peer.start()
     peer.send(*(wire.transfer(number) for number in range(1, 11)))
@@ -176,8 +176,10 @@ def test_sender_comes_back(again: str, closed: bool) -> None:
         first = 0
     peer.attach(name="other" if again == "other_name" else "scripted")
     assert peer.expect(wire.FLOW)["credit"] == 10
-    for number in range(1, 11):
-        peer.send(wire.transfer(number, delivery_id=first + number - 1))
+    numbers_before = 0 if closed or again == "other_name" else 10
+    for number in range(10):
+        payload = wire.message(numbers_before + number + 1)
+        peer.send(wire.transfer(number + 1, payload, delivery_id=first + number))
     peer.answer_close()
     result = pair.finish(child)
     pair.assert_codes([result], 0)

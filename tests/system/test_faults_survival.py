@@ -160,9 +160,6 @@ def suffer(url: str, role: bool, all_faults: list[Fault]) -> None:
         wire.OPEN_SOCKETS.clear()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="endpoints: TRANSPORT_TAIL_CLOSED without a condition is not noticed"
-)
 @pytest.mark.parametrize(
     "program,all_faults", [("precv", TO_BOTH + TO_PRECV), ("psend", TO_BOTH + TO_PSEND)]
 )
