@@ -23,6 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct security;
+
 struct engine_options {
 	bool sender;             /* which end of a link we are */
 	bool listen;             /* accept connections instead of making one */
@@ -30,14 +32,15 @@ struct engine_options {
 				    host NULL: connections come by engine_adopt() alone */
 	const char *address;     /* of the node at the peer, when connecting */
 	const char *container_id, *link_name;
-	int64_t connect_timeout_ns;     /* from the start to an attached link */
-	uint64_t reconnect_attempts;    /* in a row; UINT64_MAX: no limit; 0: off */
-	int64_t close_timeout_ns;       /* from engine_close() to closed connections */
-	uint32_t idle_timeout_ms;       /* 0: off */
-	uint32_t max_frame_bytes;       /* 0: the library's */
-	uint64_t session_window_bytes;  /* 0: unlimited; needs a max frame */
-	int sndbuf_bytes, rcvbuf_bytes; /* 0: the kernel's */
-	bool presettled;                /* sender: nothing waits for a disposition */
+	const struct security *security; /* never NULL */
+	int64_t connect_timeout_ns;      /* from the start to an attached link */
+	uint64_t reconnect_attempts;     /* in a row; UINT64_MAX: no limit; 0: off */
+	int64_t close_timeout_ns;        /* from engine_close() to closed connections */
+	uint32_t idle_timeout_ms;        /* 0: off */
+	uint32_t max_frame_bytes;        /* 0: the library's */
+	uint64_t session_window_bytes;   /* 0: unlimited; needs a max frame */
+	int sndbuf_bytes, rcvbuf_bytes;  /* 0: the kernel's */
+	bool presettled;                 /* sender: nothing waits for a disposition */
 	uint64_t drain_batch; /* deliveries handed over in one callback, 0: all there are */
 };
 

@@ -15,6 +15,7 @@ enum option_kind {
 	KIND_RATE,           /* double, per second */
 	KIND_CHOICE,         /* unsigned, an index into choices */
 	KIND_TEXT,           /* const char *, not empty */
+	KIND_URL,            /* const char *, a copy: a password is taken out of argv */
 	KIND_LIST,           /* struct text_list, grows each time the option is given */
 	KIND_OPTIONAL_COUNT, /* uint64_t; UINT64_MAX if the option came without an argument */
 };

@@ -105,6 +105,7 @@ struct worker {
 	struct note end; /* kept until everything is closed */
 	struct report_ready ready;
 	char ready_host[NI_MAXHOST], ready_port[8];
+	struct security_state ready_security;
 };
 
 /* ---- for roles ---- */

@@ -3,10 +3,10 @@
 
 #include "clock.h"
 #include "endpoints.h"
+#include "security.h"
 
 #include <netdb.h>
 #include <proton/condition.h>
-#include <proton/sasl.h>
 #include <proton/selectable.h>
 #include <proton/transport.h>
 #include <stdio.h>
@@ -74,16 +74,14 @@ static pn_connection_t *serve(struct engine *e, int fd, bool server)
 	if (!server)
 		endpoints_open(e, connection);
 	pn_transport_t *transport = pn_transport();
-	if (server) {
+	if (server)
 		pn_transport_set_server(transport);
-		/* without a list, a client that names no mechanism at all ends the process */
-		pn_sasl_allowed_mechs(pn_sasl(transport), "ANONYMOUS EXTERNAL");
-	}
+	pn_transport_bind(transport, connection);
+	security_bind(e->options->security, transport);
 	if (e->options->max_frame_bytes)
 		pn_transport_set_max_frame(transport, e->options->max_frame_bytes);
 	if (e->options->idle_timeout_ms)
 		pn_transport_set_idle_timeout(transport, e->options->idle_timeout_ms);
-	pn_transport_bind(transport, connection);
 	pn_decref(transport);
 	socket_serve(e->reactor, fd, transport);
 	return connection;
@@ -128,14 +126,14 @@ static void describe(struct failure *failure, const char *description)
 }
 
 /* What the peer or the library says, and what that means. */
-static void copy_condition(struct failure *failure, pn_condition_t *condition)
+static void explain(const struct engine *e, pn_connection_t *connection, pn_condition_t *condition,
+	struct failure *failure)
 {
 	const char *name = pn_condition_get_name(condition);
 	const char *description = pn_condition_get_description(condition);
 	snprintf(failure->condition, sizeof failure->condition, "%s", name ? name : "");
 	describe(failure, description ? description : "");
-	if (name && !strcmp(name, "amqp:unauthorized-access") && failure->code)
-		failure->code = EXIT_SECURITY;
+	security_explain(e->options->security, pn_connection_transport(connection), failure);
 }
 
 /* No more attempts, or none that could help. */
@@ -176,6 +174,24 @@ static bool try_again(struct engine *e, const struct failure *failure)
 	return true;
 }
 
+/* Whether another connection may fare better. One that just ends while who we are is being settled
+ * may have been refused, or not: it has been if that was never settled before. */
+static bool may_help(const struct engine *e, const struct failure *failure, bool cut_off)
+{
+	if (e->options->listen || (failure->code != EXIT_CONNECTION && !(cut_off && e->attached)))
+		return false;
+	return e->options->reconnect_attempts || !strcmp(failure->condition, "proton:io");
+}
+
+/* By the library's words. */
+static bool is_cut_off(pn_condition_t *condition)
+{
+	const char *name = pn_condition_get_name(condition);
+	const char *description = pn_condition_get_description(condition);
+	return (name && !strcmp(name, "proton:io"))
+		|| (description && strstr(description, "connection aborted"));
+}
+
 /* A listening program does not mind who only knocks. */
 void connections_fail(struct engine *e, pn_connection_t *connection, const char *what,
 	pn_condition_t *condition, bool again)
@@ -190,12 +206,11 @@ void connections_fail(struct engine *e, pn_connection_t *connection, const char 
 	name_connection(e, c, name, sizeof name);
 	snprintf(failure.what, sizeof failure.what, "%s%s", what, name);
 	if (condition)
-		copy_condition(&failure, condition);
+		explain(e, connection, condition, &failure);
 	else
 		describe(&failure, "closed by the peer");
-	bool retry = again && !e->options->listen && failure.code == EXIT_CONNECTION
-		&& (e->options->reconnect_attempts || !strcmp(failure.condition, "proton:io"));
-	if (!retry || !try_again(e, &failure))
+	bool cut_off = condition && is_cut_off(condition);
+	if (!again || !may_help(e, &failure, cut_off) || !try_again(e, &failure))
 		give_up(e, &failure);
 }
 

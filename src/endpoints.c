@@ -2,6 +2,7 @@
 #include "endpoints.h"
 
 #include "connections.h"
+#include "security.h"
 
 #include <proton/condition.h>
 #include <proton/error.h>
@@ -23,6 +24,7 @@ void endpoints_open(struct engine *e, pn_connection_t *connection)
 	const char *host = e->options->host;
 	pn_connection_set_container(connection, e->options->container_id);
 	pn_connection_set_hostname(connection, strndupa(host, strcspn(host, "%")));
+	security_identify(e->options->security, connection);
 	pn_connection_open(connection);
 	pn_session_t *session = pn_session(connection);
 	if (e->options->session_window_bytes)

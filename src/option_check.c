@@ -3,6 +3,7 @@
 
 #include "credit.h"
 #include "fatal.h"
+#include "option_connection.h"
 #include "option_table.h"
 #include "units.h"
 
@@ -15,10 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_HOST    "127.0.0.1"
-#define DEFAULT_PORT    "5672"
-#define DEFAULT_ADDRESS "ppair"
-
 static bool is_given(const struct options *o, const char *name)
 {
 	for (size_t i = 0; i < option_table_rows; i++)
@@ -28,77 +25,9 @@ static bool is_given(const struct options *o, const char *name)
 	return false;
 }
 
-/* What a URL says, into the peer; parts that it does not have are left alone. */
-static void apply_url(struct options *o, const char *option, const char *text)
-{
-	struct url url;
-	const char *error = url_parse(text, &url);
-	if (!error && url.secure)
-		error = "asks for TLS, which this version does not have";
-	if (!error && url.has_credentials)
-		error = "has a user, but this version does not authenticate";
-	if (error) /* the text may hold a password: it is not repeated */
-		fatalx(EXIT_USAGE, "%s: %s", option, error);
-	strcpy(o->peer.host, url.host);
-	if (*url.port)
-		strcpy(o->peer.port, url.port);
-	if (url.address && *url.address)
-		o->peer.address = url.address;
-}
-
-static void check_connecting(struct options *o)
-{
-	strcpy(o->peer.host, DEFAULT_HOST);
-	strcpy(o->peer.port, DEFAULT_PORT);
-	o->peer.address = DEFAULT_ADDRESS;
-	if (o->url)
-		apply_url(o, "URL", o->url);
-	if (o->broker)
-		apply_url(o, "--broker", o->broker);
-	if (o->address)
-		o->peer.address = o->address;
-	bool ipv6 = strchr(o->peer.host, ':');
-	snprintf(o->peer_url, sizeof o->peer_url, "amqp://%s%s%s:%s", ipv6 ? "[" : "", o->peer.host,
-		ipv6 ? "]" : "", o->peer.port);
-	o->broker = o->peer_url;
-	o->address = o->peer.address;
-	if (!strcmp(o->peer.port, "0"))
-		fatalx(EXIT_USAGE, "URL: port 0 is for --listen");
-	if (o->forever)
-		fatalx(EXIT_USAGE, "--forever: needs --listen");
-}
-
-static void check_listening(struct options *o)
-{
-	const char *error = NULL;
-	if (o->url || o->broker || o->address)
-		fatalx(EXIT_USAGE, "--listen: cannot be combined with %s",
-			o->url              ? "a URL"
-				: o->broker ? "--broker"
-					    : "--address");
-	if (o->link_name)
-		fatalx(EXIT_USAGE,
-			"--link-name: the peer names the links of a program that "
-			"listens");
-	if (o->reconnect_attempts)
-		fatalx(EXIT_USAGE,
-			"--reconnect: needs a connection that we make; a listener has "
-			"--forever");
-	error = url_parse_host_port(o->listen, &o->peer);
-	if (error)
-		fatalx(EXIT_USAGE, "--listen: %s: it must be HOST:PORT", error);
-	o->peer.address = NULL;
-}
-
 static void check_connection(struct options *o)
 {
-	bool connects = o->url || o->broker || o->address;
-	if (o->program == PROGRAM_PRECV && !connects && !o->listen)
-		o->listen = DEFAULT_HOST ":" DEFAULT_PORT;
-	if (o->listen)
-		check_listening(o);
-	else
-		check_connecting(o);
+	option_connection_check(o);
 	if (o->session_window_bytes && !o->max_frame_bytes)
 		fatalx(EXIT_USAGE, "--session-window: needs --max-frame, in which it is counted");
 	if (o->session_window_bytes && o->session_window_bytes < o->max_frame_bytes)
@@ -250,6 +179,7 @@ void options_check(struct options *o)
 		.container_id = o->container_id,
 		.link_name = o->link_name,
 		.reconnect_attempts = o->reconnect_attempts,
+		.security = o->security,
 		.connect_timeout_ns = (int64_t)o->connect_timeout_ns,
 		.close_timeout_ns = (int64_t)o->close_timeout_ns,
 		.idle_timeout_ms = (uint32_t)(o->idle_timeout_ns / NS_PER_MS),

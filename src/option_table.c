@@ -17,12 +17,13 @@ static const char *const OUTCOMES[] = {"accepted", "rejected", "released", "modi
 /* In the order of --help. */
 const struct option_row option_table[] = {
 	HEADING(BOTH, "Connection:"),
-	{ROW(BOTH, TEXT, 'b', "broker", broker), .argument = "URL",
+	{ROW(BOTH, URL, 'b', "broker", broker), .argument = "URL",
 		.help = "connect there; its parts override those of the URL argument"},
 	{ROW(BOTH, TEXT, 'a', "address", address), .argument = "ADDR",
 		.help = "node at the peer; overrides that of the URL"},
 	{ROW(BOTH, TEXT, 'l', "listen", listen), .argument = "HOST:PORT",
-		.help = "accept connections instead of making one; port 0: the kernel chooses"},
+		.help = "accept connections instead of making one; port 0: the kernel chooses; "
+			"amqps:// before it: TLS only"},
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "connect-timeout", connect_timeout_ns), .argument = "T",
 		.initial = "10s", .min = 1,
 		.help = "from the start until the link is attached; a refused connection is tried "
@@ -56,8 +57,9 @@ const struct option_row option_table[] = {
 		.help = "with the first line of FILE as password; without it, that of the URL or "
 			"of the environment's PPAIR_PASSWORD"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "sasl-mechs", sasl_mechanisms), .argument = "LIST",
-		.shown = "what the peer offers",
-		.help = "SASL mechanisms that may be used, e.g. PLAIN,EXTERNAL; none: no SASL"},
+		.shown = "PLAIN with a user, else EXTERNAL with a certificate, or ANONYMOUS",
+		.help = "SASL mechanisms that may be used, or none: no SASL; when listening, one "
+			"of these must be"},
 	{ROW(BOTH, FLAG, KEY_LONG_ONLY, "sasl-insecure", sasl_insecure),
 		.help = "send a password over a connection without TLS"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "tls-ca", tls_ca), .argument = "FILE",

@@ -164,6 +164,13 @@ static void json_ready(FILE *out, const struct report_run *run, const struct rep
 	put_text(object, "host", ready->host);
 	put(object, "port", strtoull(ready->port, NULL, 10));
 	put_text(object, "address", ready->address);
+	json_t *tls = ready->tls_protocol && *ready->tls_protocol ? json_object() : json_null();
+	if (json_is_object(tls)) {
+		put_text(tls, "protocol", ready->tls_protocol);
+		put_text(tls, "cipher", ready->tls_cipher);
+	}
+	json_object_set_new(object, "tls", tls);
+	put_text(object, "sasl", ready->sasl_mechanism);
 	put_time(object, ready->at_ns);
 	emit(out, object);
 }

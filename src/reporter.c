@@ -371,6 +371,7 @@ int reporter_run(struct worker *worker, const struct options *options, const str
 	worker_start(worker, options, role, self);
 	loop(&r);
 	worker_join(worker);
+	security_destroy(options->security);
 	close(r.signal_fd);
 	close(r.timer_fd);
 	bool written = report_close(&r.report);

@@ -268,9 +268,13 @@ static void attached(void *context, pn_link_t *link)
 	w->role->attached(w->self, link);
 	if (w->options->listen || w->phase != PHASE_OPENING)
 		return;
+	security_describe(w->options->security, link, &w->ready_security);
 	w->ready = (struct report_ready){.host = w->options->engine.host,
 		.port = w->options->engine.port,
-		.address = w->options->engine.address};
+		.address = w->options->engine.address,
+		.tls_protocol = w->ready_security.protocol,
+		.tls_cipher = w->ready_security.cipher,
+		.sasl_mechanism = w->ready_security.mechanism};
 	note_ready(w);
 	w->phase = PHASE_RUNNING;
 }

@@ -19,7 +19,9 @@ LAYERS = {
     **dict.fromkeys(["stats", "report", "report_json", "report_table", "report_hdr"], 2),
     **dict.fromkeys(["poller", "trap", "socket", "listener", "dialer", "message", "stamp"], 3),
     **dict.fromkeys(["connections", "endpoints", "engine"], 3),
-    **dict.fromkeys(["option_table", "option_check", "options", "worker", "reporter", "parent"], 4),
+    **dict.fromkeys(["security", "tls_verdict"], 3),
+    **dict.fromkeys(["option_table", "option_check", "option_connection", "options"], 4),
+    **dict.fromkeys(["worker", "reporter", "parent"], 4),
     **dict.fromkeys(["psend", "precv", "outgoing", "incoming"], 5),
 }
 
@@ -36,6 +38,9 @@ SAME_LAYER = {
     ("connections", "engine"),
     ("endpoints", "connections"),
     ("endpoints", "engine"),
+    ("connections", "security"),
+    ("endpoints", "security"),
+    ("security", "tls_verdict"),
     ("engine", "connections"),
     ("engine", "dialer"),
     ("engine", "endpoints"),
@@ -44,7 +49,9 @@ SAME_LAYER = {
     ("options", "option_check"),
     ("options", "option_table"),
     ("option_check", "options"),
+    ("option_check", "option_connection"),
     ("option_check", "option_table"),
+    ("option_connection", "options"),
     ("option_table", "options"),
     ("worker", "options"),
     ("reporter", "options"),
@@ -60,6 +67,9 @@ RESERVED = {
     "pthread.h": {"worker.c", "worker.h", "parent.c"},
     "semaphore.h": {"worker.h"},
     "jansson.h": {"report_json.c", "reporter.c"},  # reporter: its version
+    **dict.fromkeys(
+        ["dlfcn.h", "openssl/ssl.h", "openssl/err.h", "openssl/x509_vfy.h"], {"tls_verdict.c"}
+    ),
     "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c"},
 }
 PROTON_LAYER = 3

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pair
-from proton import Array, Data, Described, symbol, ubyte, uint, ulong, ushort
+from proton import Data, Described, symbol, ubyte, uint, ulong, ushort
 
 AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 SASL_HEADER = b"AMQP\x03\x01\x00\x00"
@@ -288,8 +288,7 @@ class Peer:
             self.send(AMQP_HEADER)
         header = self.read_header()
         if header == SASL_HEADER:
-            mechanisms = Array(None, Data.SYMBOL, symbol("ANONYMOUS"))
-            self.send(SASL_HEADER, frame(MECHANISMS, mechanisms=mechanisms))
+            self.send(SASL_HEADER, frame(MECHANISMS, mechanisms=symbol("ANONYMOUS")))
             self.expect(INIT)
             self.send(frame(OUTCOME, code=0))
             header = self.read_header()

@@ -3,6 +3,7 @@
 #include "engine.h"
 
 #include "clock.h"
+#include "security.h"
 
 #include <poll.h>
 #include <setjmp.h>
@@ -57,7 +58,9 @@ static void failed(void *context, const struct failure *failure)
 }
 
 static const struct engine_callbacks CALLBACKS = {.turn = turn, .failed = failed};
-static const struct engine_options OPTIONS = {.listen = true, .container_id = "test"};
+static const struct security SECURITY = {.options.listen = true};
+static const struct engine_options OPTIONS = {
+	.listen = true, .container_id = "test", .security = &SECURITY};
 
 static struct program *create(void)
 {
