@@ -91,6 +91,19 @@ def test_frame_larger_than_announced(program: str, side: str) -> None:
     faults.assert_failed(pair.finish(child), MALFORMED)
 
 
+@pytest.mark.xfail(strict=True, reason="engine: without --max-frame, a frame may have 4 GiB")
+@both_programs
+def test_endless_frame(program: str) -> None:
+    """What has come of it is not kept for ever, whoever sends it."""
+    child, url = pair.listen(program, "-m", "10", *faults.QUICK)
+    peer = wire.connect(url, wire.opposite(program)).start()
+    before = faults.resident(child.pid)
+    peer.send(wire.raw_frame(b"", size=2**31 - 1))
+    for _ in range(48):
+        peer.try_send(bytes(1 << 20))
+    assert faults.resident(child.pid) - before < 24 << 20
+
+
 HEADERS = {
     "http": b"GET / HTTP/1.1\r\n\r\n",
     "amqp_0_9_1": b"AMQP\x00\x00\x09\x01",

@@ -93,6 +93,7 @@ FIELDS: dict[int, list[tuple[str, Any]]] = {
     END: [("error", None)],
     CLOSE: [("error", None)],
     MECHANISMS: [("mechanisms", None)],
+    INIT: [("mechanism", None), ("response", None), ("host", None)],
     OUTCOME: [("code", ubyte)],
 }
 
