@@ -1,5 +1,5 @@
-"""What the tests of faults share: how a run that was spoilt must have ended, and what a process does
-while it waits."""
+"""What the tests of faults share: how a run that was spoilt must have ended, and what a process
+does while it waits."""
 
 from __future__ import annotations
 

@@ -211,6 +211,12 @@ def crowd(url: str) -> list[wire.Peer]:
     return peers
 
 
+def come_and_go(url: str) -> None:
+    """The same, and each leaves."""
+    for peer in crowd(url):
+        peer.close()
+
+
 def cost_s(messages: int, crowded: bool) -> float:
     """Processor time of a precv for so many messages, while nobody else or a crowd is there."""
     receiver, url = pair.listen("precv", "--forever", "-q")
@@ -263,7 +269,7 @@ def test_garbage_beside_a_sender() -> None:
     receiver, url = pair.listen("precv", "--forever", "--interval", "50ms", "--verify-sequence")
     sender = pair.start("psend", url, "-m", "0", "--interval", "50ms", *faults.QUICK)
     pair.wait_for(sender, "interval", 2)
-    others = threading.Thread(target=lambda: [peer.close() for peer in crowd(url)])
+    others = threading.Thread(target=come_and_go, args=(url,))
     others.start()
     others.join(pair.DEADLINE_S)
     pair.wait_for_more(sender, "interval")

@@ -224,10 +224,11 @@ def test_reset_anywhere(after: int) -> None:
 @both_programs
 def test_half_open(program: str) -> None:
     """Nothing arrives any more, and nobody says so: --idle-timeout ends it, without a busy wait."""
-    idle = {program: ["--idle-timeout", "600ms"], faults.other(program): []}
-    receiver, url = pair.listen("precv", *idle["precv"], *faults.QUICK)
+    options = {name: [*faults.QUICK] for name in pair.PROGRAMS}
+    options[program] += ["--idle-timeout", "600ms"]
+    receiver, url = pair.listen("precv", *options["precv"])
     between = relay.start(url)
-    sender = pair.start("psend", between.url, "-m", "0", *idle["psend"], *faults.QUICK)
+    sender = pair.start("psend", between.url, "-m", "0", *options["psend"])
     between.wait_passed(100000)
     between.hold()
     child = sender if program == "psend" else receiver

@@ -163,7 +163,7 @@ def message(number: int | None = 1, body: bytes = b"x") -> bytes:
 def transfer(number: int, payload: bytes | None = None, /, **fields: Any) -> bytes:
     """Message NUMBER of a link, counted from 1, as the delivery with the id before that; settled
     unless told otherwise."""
-    settings = {
+    settings: Fields = {
         "handle": 0,
         "delivery_id": number - 1,
         "tag": struct.pack(">I", number),
@@ -307,7 +307,8 @@ class Peer:
 
     def begin(self, window: int = WINDOW, channel: int = 0) -> None:
         """A session, answered or asked for."""
-        fields = {"next_outgoing_id": 0, "incoming_window": window, "outgoing_window": WINDOW}
+        fields: Fields = {"next_outgoing_id": 0, "outgoing_window": WINDOW}
+        fields["incoming_window"] = window
         if self.accepted:
             fields["remote_channel"] = self.expect(BEGIN).channel
         self.send(frame(BEGIN, channel=channel, **fields))
@@ -316,12 +317,16 @@ class Peer:
 
     def attach_frame(self, name: str = "scripted", **fields: Any) -> bytes:
         """Our attach of a link with this name."""
-        if self.role == SENDER:
-            fields = {"initial_delivery_count": 0, **fields}
-        ends = {"source": node(SOURCE), "target": node(TARGET)}
-        return frame(
-            ATTACH, **{"name": name, "handle": 0, "role": self.role, **ends, **fields}
-        )
+        settings: Fields = {
+            "name": name,
+            "handle": 0,
+            "role": self.role,
+            "source": node(SOURCE),
+            "target": node(TARGET),
+            "initial_delivery_count": 0 if self.role == SENDER else None,
+            **fields,
+        }
+        return frame(ATTACH, **settings)
 
     def attach(self, **fields: Any) -> Frame:
         """A link, answered or asked for. Returns the program's side of it."""
