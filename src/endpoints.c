@@ -59,9 +59,17 @@ static bool lingers(struct engine *e, pn_link_t *link)
 	return true;
 }
 
+static void stop_lingering(struct engine *e, const pn_link_t *link)
+{
+	for (size_t i = 0; i < e->lingering_count; i++)
+		if (e->lingering[i] == link)
+			e->lingering[i] = e->lingering[--e->lingering_count];
+}
+
 static void close_link(struct engine *e, pn_link_t *link)
 {
 	bool attached = pn_link_get_context(link);
+	stop_lingering(e, link);
 	if (pn_link_state(link) & PN_LOCAL_ACTIVE)
 		pn_link_close(link);
 	if (attached) {
@@ -99,7 +107,6 @@ void endpoints_finish(struct engine *e)
 			i++;
 			continue;
 		}
-		e->lingering[i] = e->lingering[--e->lingering_count];
 		pn_connection_t *connection = pn_session_connection(pn_link_session(link));
 		bool unbound = !pn_connection_transport(connection);
 		close_link(e, link);
@@ -171,10 +178,26 @@ static bool refused(struct engine *e, pn_link_t *link)
 	return pn_terminus_get_type(terminus) == PN_UNSPECIFIED;
 }
 
+/* Its connection stays, and is told. */
+void endpoints_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
+{
+	pn_condition_t *ours = pn_link_condition(link);
+	pn_condition_set_name(ours, condition);
+	pn_condition_set_description(ours, why);
+	connections_fail(e, pn_session_connection(pn_link_session(link)), "link of ", ours, false);
+	close_link(e, link);
+	connections_lose(e);
+}
+
 static void link_opened(struct engine *e, pn_link_t *link)
 {
 	if (e->closing)
 		return;
+	if (pn_link_get_context(link)) { /* the library does not notice each second attach */
+		endpoints_refuse(e, link, "amqp:not-allowed",
+			"the peer has attached a link that was attached");
+		return;
+	}
 	bool ours = !(pn_link_state(link) & PN_LOCAL_UNINIT);
 	if (ours ? refused(e, link) : !accept_link(e, link))
 		return;
@@ -201,17 +224,6 @@ static void link_closed(struct engine *e, pn_link_t *link)
 		return;
 	close_link(e, link);
 	pn_link_free(link);
-	connections_lose(e);
-}
-
-/* Its connection stays, and is told. */
-void endpoints_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
-{
-	pn_condition_t *ours = pn_link_condition(link);
-	pn_condition_set_name(ours, condition);
-	pn_condition_set_description(ours, why);
-	connections_fail(e, pn_session_connection(pn_link_session(link)), "link of ", ours, false);
-	close_link(e, link);
 	connections_lose(e);
 }
 
