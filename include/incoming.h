@@ -9,6 +9,7 @@
 #include "credit.h"
 #include "options.h"
 #include "pacer.h"
+#include "printer.h"
 #include "sequence.h"
 #include "stamp.h"
 #include "worker.h"
@@ -36,7 +37,8 @@ struct incoming {
 	uint64_t held_count;
 	int64_t settle_by_ns; /* when the held ones must be settled; 0 if not yet decided */
 	size_t part_bytes;    /* of a message that has not come to its end, or does not fit */
-	char *part;           /* its first STAMP_PREFIX_MAX bytes; NULL until there was one */
+	char *part;           /* its first bytes, or all of them; NULL: there is no room for any */
+	size_t part_room;     /* how many of them are kept */
 	STAILQ_ENTRY(incoming) next;
 };
 
@@ -46,10 +48,14 @@ struct receiver {
 	const struct options *options;
 	uint64_t outcome; /* the library's code */
 	uint64_t limit;   /* messages in all */
+	uint64_t take_to; /* the same while messages may be taken, else 0 */
 	uint64_t wanted;  /* messages for which no credit has been granted yet */
 	struct pacer pacer;
 	bool waiting;  /* a message is there and not due yet */
 	bool answered; /* credit or a disposition is to be written */
+	bool looks;    /* into messages: all their bytes are kept until then */
+	struct printer printer;
+	struct text text; /* of a body */
 	STAILQ_HEAD(, incoming) links;
 	STAILQ_HEAD(, numbering) lost; /* of links that were lost, the latest first */
 	char buffer[BUFFER_BYTES];

@@ -1,4 +1,5 @@
-/* option_table: one row for each option of psend and precv. Layer 4, for options.c alone. */
+/* option_table: one row for each option of psend and precv. Layer 4, for options.c and those that
+ * check for it. */
 #ifndef OPTION_TABLE_H
 #define OPTION_TABLE_H
 
@@ -40,5 +41,8 @@ struct option_row {
 
 extern const struct option_row option_table[];
 extern const size_t option_table_rows;
+
+/* Whether the option of this name was on the command line. */
+bool option_given(const struct options *o, const char *name);
 
 #endif

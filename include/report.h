@@ -45,8 +45,9 @@ struct report_run {
 	const char *program;
 	const char *libraries[2][2]; /* name, version */
 	bool sender;
-	bool presettled; /* so that there are no outcomes and no settlement */
-	bool header;     /* print a line of headings */
+	bool presettled;     /* so that there are no outcomes and no settlement */
+	bool checks_content; /* so that it is known what is corrupted */
+	bool header;         /* print a line of headings */
 	enum clock_kind clock;
 	char **argv; /* ends with NULL */
 	const struct report_value *options;

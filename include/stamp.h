@@ -2,7 +2,8 @@
  *
  * The reader remembers where the values stood in the last message and what surrounded them; while
  * messages look alike it reads two words and compares, else it decodes anew. A broker may have
- * rewritten the message: any integer type will do.
+ * rewritten the message: any integer type will do, a floating-point number without a fraction, and
+ * a string of digits.
  */
 #ifndef STAMP_H
 #define STAMP_H
@@ -25,7 +26,7 @@ struct stamp {
 	uint64_t content_bytes; /* of the body; of its encoding where it is not one data
 				   section; 0 if it begins beyond the prefix */
 	bool has_sn, has_ts;
-	bool redelivered; /* the header's delivery-count is above 0 */
+	bool redelivered; /* the header's delivery-count, or its first-acquirer, says so */
 };
 
 /* How the last message looked. */
@@ -33,6 +34,7 @@ struct stamp_reader {
 	struct stamp last;           /* all but sn and ts holds for a message that looks the same */
 	size_t looked_at;            /* bytes of the prefix that must be the same; 0: decode */
 	size_t body_at;              /* where the content starts */
+	size_t length_bytes;         /* of the length in front of it; 0: it has none */
 	size_t sn_at, ts_at;         /* of the values' eight bytes; 0 if absent */
 	size_t hole[2];              /* the same, ascending; looked_at in place of an absent one */
 	pn_data_t *data;             /* scratch of the decoder */
@@ -73,6 +75,22 @@ static inline const struct stamp *stamp_read(
 		stamp_decode(r, bytes, prefix, length);
 	}
 	return &r->last;
+}
+
+/* The body of the message that was read last, all of which is at BYTES, if it is one section of
+ * plain bytes and the last one: *BODY_LENGTH of them. Else NULL: it is to be looked for. */
+static inline const char *stamp_body(
+	const struct stamp_reader *r, const char *bytes, size_t length, size_t *body_length)
+{
+	uint32_t long_length;
+	if (!r->length_bytes || length < r->body_at)
+		return NULL;
+	*body_length = length - r->body_at;
+	if (r->length_bytes == 1)
+		return *body_length == (unsigned char)bytes[r->body_at - 1] ? bytes + r->body_at
+									    : NULL;
+	memcpy(&long_length, bytes + r->body_at - 4, sizeof long_length);
+	return *body_length == be32toh(long_length) ? bytes + r->body_at : NULL;
 }
 
 #endif

@@ -39,9 +39,10 @@ struct counters {
 
 	/* precv: accounting */
 	uint64_t skipped, reordered, duplicated; /* as in sequence.h; lost = skipped - reordered */
-	uint64_t redelivered;                    /* a delivery count above 0 in the header */
+	uint64_t redelivered;                    /* so the header says */
 	uint64_t aborted;                        /* deliveries that the sender gave up */
 	uint64_t no_sequence, no_timestamp;      /* messages without a readable sn, ts */
+	uint64_t corrupted;                      /* bodies that --check-content found wrong */
 
 	/* credit */
 	uint64_t blocked;               /* psend: times it had a message and no credit */

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "incoming.h"
 
+#include "content_check.h"
 #include "fatal.h"
 
 #include <proton/disposition.h>
@@ -14,6 +15,8 @@
 #define ACK_DELAY_NS (20 * NS_PER_MS)
 /* Senders that are remembered after their connection was lost. */
 #define LOST_MAX 256
+/* Body of a message that says that no more will come. */
+static const char EOS[] = {'e', 'o', 's'};
 
 /* ---- credit ---- */
 
@@ -219,7 +222,7 @@ static inline void settle(struct receiver *r, struct incoming *in, pn_delivery_t
 	credit_take(&in->credit);
 }
 
-/* ---- receive ---- */
+/* ---- sequence ---- */
 
 /* Where a message stands in its sender's numbering. False if it is to be ignored. */
 static bool check_sequence(struct receiver *r, struct incoming *in, const struct stamp *stamp)
@@ -239,14 +242,62 @@ static bool check_sequence(struct receiver *r, struct incoming *in, const struct
 	return !r->options->ignore_duplicates;
 }
 
-/* Accounts for a whole message, of which PREFIX bytes are at hand. */
+/* ---- content ---- */
+
+/* The last message of a sender, as qpid-send has it. */
+static bool is_eos(const struct incoming *in, const char *bytes, size_t length)
+{
+	size_t body_length;
+	const char *body = stamp_body(&in->stamp, bytes, length, &body_length);
+	return body && body_length == sizeof EOS && !memcmp(body, EOS, sizeof EOS);
+}
+
+/* The run ends with a message. What is behind it is left alone. */
+static void end_run(struct receiver *r, enum stop_reason reason)
+{
+	r->take_to = r->wanted = 0;
+	worker_stop(&r->worker, reason);
+}
+
+/* Whether a body is what its sender has made it, and that of this message. */
+static bool is_intact(const struct stamp *stamp, const char *body, size_t length)
+{
+	struct content_check c;
+	content_check_begin(&c);
+	content_check_add(&c, body, length);
+	return content_check_intact(&c)
+		&& (!stamp->has_sn || stamp->sn == content_check_read_number(&c));
+}
+
+/* Checks, prints and saves a message, all of which is at BYTES. */
+static void look_into(struct receiver *r, const struct incoming *in, const struct stamp *stamp,
+	const char *bytes, size_t length)
+{
+	size_t body_length;
+	const char *body = stamp_body(&in->stamp, bytes, length, &body_length);
+	bool plain = body || text_body(&r->text, bytes, length, &body, &body_length);
+	if (r->options->check_content && !(plain && is_intact(stamp, body, body_length)))
+		r->worker.stats.n.corrupted++;
+	if (printer_is_used(&r->printer))
+		printer_put(&r->printer, bytes, length, body, body_length);
+	if (printer_is_full(&r->printer))
+		r->take_to = 0;
+}
+
+/* ---- a whole message ---- */
+
+/* Accounts for one of which PREFIX bytes are at hand. */
 static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *d,
 	const char *bytes, size_t prefix, size_t length, int64_t arrival_ns)
 {
 	struct stats *stats = &r->worker.stats;
 	const struct stamp *stamp = stamp_read(&in->stamp, bytes, prefix, length);
 	bool counts = check_sequence(r, in, stamp);
-	if (counts) {
+	if (counts && __builtin_expect(stamp->content_bytes == sizeof EOS, 0) && prefix == length
+		&& is_eos(in, bytes, length)) {
+		end_run(r, STOP_EOS); /* whoever else still sends, as qpid-receive does */
+		counts = false;
+	} else if (counts) {
 		stats->n.messages++;
 		stats->n.content_bytes += stamp->content_bytes;
 		int64_t latency_ns;
@@ -257,6 +308,8 @@ static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *
 		else
 			histogram_record(&stats->latency, latency_ns);
 		stats->n.redelivered += stamp->redelivered;
+		if (__builtin_expect(r->looks, 0))
+			look_into(r, in, stamp, bytes, length);
 	} else {
 		want_another(r, 1);
 	}
@@ -266,7 +319,20 @@ static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *
 	if (counts && stats->n.messages == r->worker.milestone) {
 		worker_milestone(&r->worker);
 		if (stats->n.messages == r->limit)
-			worker_stop(&r->worker, STOP_MESSAGES);
+			end_run(r, STOP_MESSAGES);
+	}
+}
+
+/* ---- receive ---- */
+
+/* A large message's memory is given back. */
+static void forget_part(struct incoming *in)
+{
+	in->part_bytes = 0;
+	if (in->part_room > BUFFER_BYTES) {
+		free(in->part);
+		in->part = NULL;
+		in->part_room = 0;
 	}
 }
 
@@ -274,24 +340,39 @@ static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *
 static void drop_aborted(struct receiver *r, struct incoming *in, pn_delivery_t *d)
 {
 	r->worker.stats.n.aborted++;
-	in->part_bytes = 0;
+	forget_part(in);
 	want_another(r, 1);
 	pn_delivery_settle(d);
 	credit_take(&in->credit);
 	grant(r, in, credit_grant(&in->credit, r->wanted));
 }
 
+/* Makes room for BYTES of the message. */
+static void keep(struct incoming *in, size_t bytes)
+{
+	if (bytes <= in->part_room)
+		return;
+	size_t room = in->part_room ? in->part_room : STAMP_PREFIX_MAX;
+	while (room < bytes)
+		room *= 2;
+	in->part = realloc(in->part, room);
+	if (!in->part)
+		fatal(EXIT_INTERNAL, "message");
+	in->part_room = room;
+}
+
 /* Reads all there is of a message that comes in parts, or does not fit the buffer. Only its
- * beginning is kept. It must be read to its end before it is settled: else the library never
- * gives back its share of the session window. False if the end has not come. */
+ * beginning is kept, if nobody looks into it. It must be read to its end before it is settled: else
+ * the library never gives back its share of the session window. False if the end has not come. */
 static bool read_part(struct receiver *r, struct incoming *in, pn_delivery_t *d)
 {
-	if (!in->part && !(in->part = malloc(STAMP_PREFIX_MAX)))
-		fatal(EXIT_INTERNAL, "message");
 	ssize_t got;
+	keep(in, STAMP_PREFIX_MAX);
 	while ((got = pn_link_recv(in->link, r->buffer, sizeof r->buffer)) > 0) {
-		if (in->part_bytes < STAMP_PREFIX_MAX) {
-			size_t room = STAMP_PREFIX_MAX - in->part_bytes;
+		if (r->looks)
+			keep(in, in->part_bytes + (size_t)got);
+		if (in->part_bytes < in->part_room) {
+			size_t room = in->part_room - in->part_bytes;
 			memcpy(in->part + in->part_bytes, r->buffer,
 				(size_t)got < room ? (size_t)got : room);
 		}
@@ -300,23 +381,29 @@ static bool read_part(struct receiver *r, struct incoming *in, pn_delivery_t *d)
 	return !pn_delivery_partial(d);
 }
 
+/* All of it has come. */
+static void take_parts(
+	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock)
+{
+	size_t length = in->part_bytes;
+	size_t prefix = length < in->part_room ? length : in->part_room;
+	take(r, in, d, in->part, prefix, length, clock_run_ns(clock));
+	forget_part(in);
+}
+
 /* The usual case is a whole message that fits the buffer. */
 static inline void receive(
 	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock)
 {
-	if (pn_link_current(in->link) != d || r->worker.stats.n.messages >= r->limit)
-		return; /* news of one that was taken before, or more than was asked for */
+	if (pn_link_current(in->link) != d || r->worker.stats.n.messages >= r->take_to)
+		return; /* news of one that was taken before, or more than may be taken */
 	size_t pending = pn_delivery_pending(d);
 	if (__builtin_expect(
 		    pn_delivery_partial(d) || pending > BUFFER_BYTES || in->part_bytes, 0)) {
 		if (pn_delivery_aborted(d)) {
 			drop_aborted(r, in, d);
 		} else if (read_part(r, in, d)) {
-			size_t length = in->part_bytes;
-			in->part_bytes = 0;
-			take(r, in, d, in->part,
-				length < STAMP_PREFIX_MAX ? length : STAMP_PREFIX_MAX, length,
-				clock_run_ns(clock));
+			take_parts(r, in, d, clock);
 		}
 		return;
 	}

@@ -4,6 +4,7 @@
 #include "credit.h"
 #include "fatal.h"
 #include "option_connection.h"
+#include "option_message.h"
 #include "option_table.h"
 #include "units.h"
 
@@ -15,15 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static bool is_given(const struct options *o, const char *name)
-{
-	for (size_t i = 0; i < option_table_rows; i++)
-		if (o->given[i] && option_table[i].programs & o->program
-			&& !strcmp(option_table[i].name, name))
-			return true;
-	return false;
-}
 
 static void check_connection(struct options *o)
 {
@@ -45,16 +37,10 @@ static void check_connection(struct options *o)
 
 static void check_load(struct options *o)
 {
-	if (o->program == PROGRAM_PSEND && o->duration_ns && !is_given(o, "messages"))
+	if (o->program == PROGRAM_PSEND && o->duration_ns && !option_given(o, "messages"))
 		o->messages = 0;
 	if (o->presettled && o->max_unsettled)
 		fatalx(EXIT_USAGE, "--max-unsettled: nothing is unsettled with --presettled");
-	if (o->content_string && is_given(o, "content-size"))
-		fatalx(EXIT_USAGE, "--content-size: cannot be combined with --content-string");
-	if (o->content_string)
-		o->content_size_bytes = strlen(o->content_string);
-	o->has_ttl = is_given(o, "ttl");
-	o->has_priority = is_given(o, "priority");
 }
 
 static void check_credit(struct options *o)
@@ -64,12 +50,12 @@ static void check_credit(struct options *o)
 	if (o->drain_batch && (o->work_ns || o->receive_rate_per_s > 0))
 		fatalx(EXIT_USAGE, "--drain-batch: messages are taken one by one with %s",
 			o->work_ns ? "--work" : "--receive-rate");
-	if (!is_given(o, "credit-low"))
+	if (!option_given(o, "credit-low"))
 		o->credit_low = o->credit / 2;
 	if (o->credit_low >= o->credit)
 		fatalx(EXIT_USAGE, "--credit-low: %" PRIu64 " is not below --credit %" PRIu64,
 			o->credit_low, o->credit);
-	if (!is_given(o, "credit-add"))
+	if (!option_given(o, "credit-add"))
 		o->credit_add = o->credit - o->credit_low;
 	if (o->credit_low + o->credit_add > CREDIT_MAX)
 		fatalx(EXIT_USAGE, "--credit-add: credit would exceed %d", CREDIT_MAX);
@@ -108,12 +94,12 @@ static void check_events(const struct options *o)
 
 static void check_report(struct options *o)
 {
-	if (o->report_total && (o->report_every || is_given(o, "interval")))
+	if (o->report_total && (o->report_every || option_given(o, "interval")))
 		fatalx(EXIT_USAGE, "--report-total: cannot be combined with --%s",
 			o->report_every ? "report-every" : "interval");
-	if (o->report_total || (o->report_every && !is_given(o, "interval")))
+	if (o->report_total || (o->report_every && !option_given(o, "interval")))
 		o->interval_ns = 0;
-	o->has_events = is_given(o, "events");
+	o->has_events = option_given(o, "events");
 	if (o->has_events)
 		check_events(o);
 	if (o->output && o->hdr && !strcmp(o->output, o->hdr))
@@ -156,7 +142,7 @@ static void check_cpus(struct options *o)
 
 static void check_parent(struct options *o)
 {
-	o->has_parent_fd = is_given(o, "parent-fd");
+	o->has_parent_fd = option_given(o, "parent-fd");
 	if (o->has_parent_fd)
 		check_descriptor("--parent-fd", o->parent_fd);
 }
@@ -166,6 +152,7 @@ void options_check(struct options *o)
 {
 	check_connection(o);
 	check_load(o);
+	options_check_message(o);
 	check_credit(o);
 	check_report(o);
 	check_cpus(o);

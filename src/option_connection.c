@@ -60,6 +60,7 @@ static void check_connecting(struct options *o)
 	snprintf(o->peer_url, sizeof o->peer_url, "%s://%s%s%s:%s",
 		o->peer.secure ? "amqps" : "amqp", ipv6 ? "[" : "", o->peer.host, ipv6 ? "]" : "",
 		o->peer.port);
+	o->broker_url = o->broker;
 	o->broker = o->peer_url;
 	o->address = o->peer.address;
 	if (!strcmp(o->peer.port, "0"))

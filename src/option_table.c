@@ -2,6 +2,8 @@
 
 #include "credit.h"
 
+#include <string.h>
+
 static const char *const FORMATS[] = {"text", "csv", "json", NULL};
 static const char *const CLOCKS[] = {"realtime", "monotonic", NULL};
 static const char *const OUTCOMES[] = {"accepted", "rejected", "released", "modified", NULL};
@@ -130,7 +132,7 @@ const struct option_row option_table[] = {
 
 	HEADING(BOTH, "Message:"),
 	{ROW(PSEND, BYTES, KEY_LONG_ONLY, "content-size", content_size_bytes), .argument = "N",
-		.initial = "100", .max = 1 << 30, .help = "body of N bytes"},
+		.shown = "100", .max = OPTIONS_CONTENT_MAX, .help = "body of N bytes"},
 	{ROW(PSEND, TEXT, KEY_LONG_ONLY, "content-string", content_string), .argument = "S",
 		.help = "body S"},
 	{ROW(PSEND, TEXT, KEY_LONG_ONLY, "content-file", content_file), .argument = "FILE",
@@ -240,3 +242,13 @@ const struct option_row option_table[] = {
 };
 
 const size_t option_table_rows = sizeof option_table / sizeof *option_table;
+
+/* Of the program's own row, if both have one of this name. */
+bool option_given(const struct options *o, const char *name)
+{
+	for (size_t i = 0; i < option_table_rows; i++)
+		if (o->given[i] && option_table[i].programs & o->program
+			&& !strcmp(option_table[i].name, name))
+			return true;
+	return false;
+}

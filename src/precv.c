@@ -11,6 +11,13 @@
 /* How long a turn may take messages before the reactor reads and writes again. */
 #define TURN_NS NS_PER_MS
 
+static void open_printer(void *self)
+{
+	struct receiver *r = self;
+	printer_open(&r->printer, r->options);
+	r->looks = printer_is_used(&r->printer) || r->options->check_content;
+}
+
 static void attached(void *self, pn_link_t *link)
 {
 	incoming_attach(self, link);
@@ -58,12 +65,13 @@ static bool wait_until_due(struct receiver *r, int64_t *now_ns)
 	return true;
 }
 
-/* Takes what is due of one link's queue until the turn is over. True if more is waiting. */
+/* Takes what is due of one link's queue until the turn is over, or no more may be taken. True if
+ * more is waiting for its time. */
 static bool take_due(struct receiver *r, struct incoming *in, int64_t turn_ends_ns)
 {
 	pn_delivery_t *d;
 	int64_t now_ns;
-	while ((d = pn_link_current(in->link)) && r->worker.phase == PHASE_RUNNING) {
+	while (r->take_to && (d = pn_link_current(in->link))) {
 		if (!wait_until_due(r, &now_ns)) {
 			engine_turn_by(&r->worker.engine, pacer_due_ns(&r->pacer) - SPIN_NS);
 			return r->waiting = true;
@@ -82,13 +90,19 @@ static bool take_due(struct receiver *r, struct incoming *in, int64_t turn_ends_
 	return r->waiting = false;
 }
 
-/* Messages that are not due yet must not go with their sender; those that a link's successor will
- * bring again may. */
+/* Whether messages may have to wait in the library's queue. */
+static bool may_wait(const struct receiver *r)
+{
+	return pacer_limits(&r->pacer) || printer_is_used(&r->printer);
+}
+
+/* Messages that wait must not go with their sender; those that a link's successor will bring again
+ * may. */
 static bool holds(void *self, pn_link_t *link)
 {
 	struct receiver *r = self;
 	pn_delivery_t *d = pn_link_current(link);
-	if (!pacer_limits(&r->pacer) || !d || pn_delivery_partial(d))
+	if (!may_wait(r) || !d || pn_delivery_partial(d))
 		return false;
 	struct incoming *in = pn_link_get_context(link);
 	bool has_successor = in->numbering->links > 1 || worker_reconnects(&r->worker);
@@ -105,6 +119,23 @@ static void rotate(struct receiver *r)
 	STAILQ_INSERT_TAIL(&r->links, first, next);
 }
 
+/* Writes what was printed. While who reads it is slow, no more is taken, and the sender runs out of
+ * credit. False if there is nobody who takes more. */
+static bool write_out(struct receiver *r)
+{
+	struct failure failure;
+	bool was_full = !r->take_to;
+	if (!printer_flush(&r->printer, &r->worker.engine, &failure)) {
+		worker_fail(&r->worker, &failure);
+		worker_stop(&r->worker, STOP_FAILED);
+		return false;
+	}
+	r->take_to = printer_is_full(&r->printer) ? 0 : r->limit;
+	if (was_full && r->take_to)
+		engine_turn_by(&r->worker.engine, 0); /* for what waits */
+	return r->take_to;
+}
+
 static enum time_cause turn(void *self, int64_t now_ns)
 {
 	struct receiver *r = self;
@@ -116,10 +147,12 @@ static enum time_cause turn(void *self, int64_t now_ns)
 	STAILQ_FOREACH (in, &r->links, next) {
 		if (!in->granted)
 			incoming_start(r, in);
-		if (pacer_limits(&r->pacer) && take_due(r, in, now_ns + TURN_NS))
+		if (may_wait(r) && take_due(r, in, now_ns + TURN_NS))
 			cause = TIME_PACING;
 		incoming_settle_late(r, in, now_ns);
 	}
+	if (printer_is_used(&r->printer) && r->worker.phase == PHASE_RUNNING && !write_out(r))
+		cause = TIME_SOCKET;
 	return cause;
 }
 
@@ -129,9 +162,20 @@ static bool flushed(void *self)
 {
 	struct receiver *r = self;
 	struct incoming *in;
+	r->take_to = 0; /* what comes now would be in no report */
 	STAILQ_FOREACH (in, &r->links, next)
 		incoming_settle(r, in);
 	return true;
+}
+
+static void drain(void *self, int abandon_fd)
+{
+	struct receiver *r = self;
+	struct failure failure;
+	if (!printer_drain(&r->printer, abandon_fd, &failure))
+		worker_fail(&r->worker, &failure);
+	printer_close(&r->printer);
+	text_destroy(&r->text);
 }
 
 static enum exit_code verdict(const void *self)
@@ -140,7 +184,7 @@ static enum exit_code verdict(const void *self)
 	const struct counters *n = &r->worker.stats.n;
 	bool bad = n->skipped || n->reordered || n->no_sequence
 		|| (n->duplicated && !r->options->ignore_duplicates);
-	if (r->options->verify_sequence && bad)
+	if ((r->options->verify_sequence && bad) || n->corrupted)
 		return EXIT_VERIFY;
 	if (r->options->messages && n->messages < r->options->messages)
 		return EXIT_SHORT;
@@ -148,12 +192,14 @@ static enum exit_code verdict(const void *self)
 }
 
 static const struct role ROLE = {
+	.open = open_printer,
 	.attached = attached,
 	.detached = detached,
 	.deliveries = deliveries,
 	.holds = holds,
 	.turn = turn,
 	.flushed = flushed,
+	.drain = drain,
 	.verdict = verdict,
 };
 
@@ -170,7 +216,8 @@ int main(int argc, char **argv)
 	STAILQ_INIT(&receiver.links);
 	STAILQ_INIT(&receiver.lost);
 	receiver.outcome = OUTCOMES[options.outcome];
-	receiver.limit = receiver.wanted = options.messages ? options.messages : UINT64_MAX;
+	receiver.limit = options.messages ? options.messages : UINT64_MAX;
+	receiver.take_to = receiver.wanted = receiver.limit;
 	pacer_start(&receiver.pacer, options.receive_rate_per_s, (int64_t)options.work_ns,
 		clock_monotonic_ns());
 	int code = reporter_run(&receiver.worker, &options, &ROLE, &receiver, argv);

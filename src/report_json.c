@@ -246,6 +246,7 @@ static json_t *messages(const struct report_run *run, const struct counters *n)
 		put(object, "aborted", n->aborted);
 		put(object, "no_sequence", n->no_sequence);
 		put(object, "no_timestamp", n->no_timestamp);
+		put_if(object, "corrupted", run->checks_content, n->corrupted);
 		return object;
 	}
 	put(object, "sent", n->messages);

@@ -180,6 +180,8 @@ static void text_messages(FILE *out, const struct report_run *run, const struct 
 			"  reordered %" PRIu64 "  redelivered %" PRIu64,
 			n->messages, n->skipped - n->reordered, n->duplicated, n->reordered,
 			n->redelivered);
+		if (run->checks_content)
+			fprintf(out, "  corrupted %" PRIu64, n->corrupted);
 		text_rare(out, "no sequence", n->no_sequence);
 		text_rare(out, "no timestamp", n->no_timestamp);
 		text_rare(out, "aborted", n->aborted);

@@ -53,23 +53,33 @@ static FILE *open_file(const char *name)
 }
 
 /* A copy: the descriptor may be one of the standard ones. */
-static FILE *open_events(uint64_t fd)
+static FILE *open_copy(int fd, const char *what)
 {
-	int copy = fcntl((int)fd, F_DUPFD_CLOEXEC, 3);
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	FILE *file = copy < 0 ? NULL : fdopen(copy, "w");
 	if (!file)
-		fatal(EXIT_INTERNAL, "--events: descriptor %d", (int)fd);
+		fatal(EXIT_INTERNAL, "%s: descriptor %d", what, fd);
 	return file;
+}
+
+/* Standard output has the messages alone then, and standard error the report. */
+static bool prints(const struct options *o)
+{
+	return o->print_content || o->print_headers;
 }
 
 static void open_sinks(struct report *report, const struct options *o)
 {
-	if (!o->quiet)
+	if (!o->quiet && prints(o))
+		report_add_sink(report, report_formats[o->format],
+			open_copy(STDERR_FILENO, "standard error"), "standard error");
+	else if (!o->quiet)
 		report_add_sink(report, report_formats[o->format], stdout, "standard output");
 	if (o->output)
 		report_add_sink(report, &report_json, open_file(o->output), o->output);
 	if (o->has_events)
-		report_add_sink(report, &report_json, open_events(o->events_fd), "--events");
+		report_add_sink(
+			report, &report_json, open_copy((int)o->events_fd, "--events"), "--events");
 	if (o->hdr)
 		report_add_sink(report, &report_hdr, open_file(o->hdr), o->hdr);
 }
@@ -83,6 +93,7 @@ static void describe_run(struct reporter *r, const struct options *o, char **arg
 		.libraries = {{"libqpid-proton", r->proton_version}, {"jansson", JANSSON_VERSION}},
 		.sender = o->program == PROGRAM_PSEND,
 		.presettled = o->presettled,
+		.checks_content = o->check_content,
 		.header = o->report_header,
 		.clock = o->clock,
 		.argv = argv,
@@ -210,11 +221,14 @@ static void write_ready_file(const char *name, const struct report_ready *ready)
 
 static void ready(struct reporter *r, const struct report_ready *ready)
 {
-	if (ready->listening && !r->options->quiet)
+	const struct options *o = r->options;
+	bool mixes =
+		prints(o) && report_formats[o->format] != &report_text; /* with what is parsed */
+	if (ready->listening && !o->quiet && !mixes)
 		complain("listening on %s:%s", ready->host, ready->port);
 	report_is_ready(&r->report, ready);
-	if (r->options->ready_file)
-		write_ready_file(r->options->ready_file, ready);
+	if (o->ready_file)
+		write_ready_file(o->ready_file, ready);
 }
 
 static void error(struct reporter *r, const struct failure *f)
@@ -223,14 +237,15 @@ static void error(struct reporter *r, const struct failure *f)
 	const char *reason = *f->condition || *f->description ? ": " : "";
 	/* "proton:io" and the like are the library's own, and say nothing to anybody */
 	bool ours = !strncmp(f->condition, "proton:", 7);
-	complain("%s failed%s%s%s%s", f->what, reason, ours ? "" : f->condition,
+	const char *failed = f->code == EXIT_INTERNAL ? "" : " failed"; /* no peer did it */
+	complain("%s%s%s%s%s%s", f->what, failed, reason, ours ? "" : f->condition,
 		ours ? "" : separator, f->description);
 	report_error(&r->report, f);
 }
 
 static void take_note(struct reporter *r)
 {
-	const struct note *note = worker_note(r->worker);
+	const struct note *note = notes_take(&r->worker->notes);
 	switch (note->kind) {
 	case NOTE_READY: ready(r, &note->ready); break;
 	case NOTE_BEGAN:
@@ -248,7 +263,7 @@ static void take_note(struct reporter *r)
 		r->finished = true;
 		break;
 	}
-	worker_note_done(r->worker);
+	notes_done(&r->worker->notes);
 }
 
 /* The first signal ends the run in order, the second at once. */
@@ -288,7 +303,7 @@ static void take_tick(struct reporter *r)
 /* Until the worker's last note. */
 static void loop(struct reporter *r)
 {
-	struct pollfd fds[] = {{.fd = r->worker->note_fd, .events = POLLIN},
+	struct pollfd fds[] = {{.fd = r->worker->notes.fd, .events = POLLIN},
 		{.fd = r->signal_fd, .events = POLLIN}, {.fd = r->timer_fd, .events = POLLIN},
 		{.fd = r->orphan_fd, .events = POLLIN}};
 	while (!r->finished) {
@@ -336,6 +351,7 @@ static int open_signals(void)
 		sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* both are errors of a write */
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
@@ -362,6 +378,8 @@ int reporter_run(struct worker *worker, const struct options *options, const str
 	open_standard_descriptors();
 	if (options->has_parent_fd)
 		r.orphan_fd = parent_watch((int)options->parent_fd, grace_s(options));
+	if (role->open)
+		role->open(self);
 	open_sinks(&r.report, options);
 	r.signal_fd = open_signals();
 	r.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);

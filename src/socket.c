@@ -14,10 +14,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* In a selectable's record: the transport, which it owns; in the transport's: the selectable. */
 PN_HANDLE(SOCKET_OTHER)
+
+/* What is read at a time beyond the transport's own buffer, which has 8 KiB. Copying that costs
+ * less than a system call and a turn for each 8 KiB: a fifth of a receiver's time. */
+#define READ_MORE_BYTES (56 * 1024)
 
 /* ---- descriptors ---- */
 
@@ -126,14 +131,32 @@ static bool in_passing(int error)
 	return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
+/* What did not fit the transport's own buffer. */
+static void process_more(pn_transport_t *transport, const char *bytes, size_t count)
+{
+	ssize_t capacity;
+	while (count && (capacity = pn_transport_capacity(transport)) > 0) {
+		size_t part = count < (size_t)capacity ? count : (size_t)capacity;
+		memcpy(pn_transport_tail(transport), bytes, part);
+		trap_process(transport, part);
+		bytes += part;
+		count -= part;
+	}
+}
+
 static void readable(pn_selectable_t *selectable)
 {
 	pn_transport_t *transport = transport_of(selectable);
 	ssize_t capacity = pn_transport_capacity(transport);
 	if (capacity > 0) {
-		ssize_t got = recv(pn_selectable_get_fd(selectable), pn_transport_tail(transport),
-			(size_t)capacity, 0);
-		if (got > 0) {
+		char more[READ_MORE_BYTES];
+		struct iovec parts[] = {
+			{pn_transport_tail(transport), (size_t)capacity}, {more, sizeof more}};
+		ssize_t got = readv(pn_selectable_get_fd(selectable), parts, 2);
+		if (got > capacity) {
+			trap_process(transport, (size_t)capacity);
+			process_more(transport, more, (size_t)(got - capacity));
+		} else if (got > 0) {
 			trap_process(transport, (size_t)got);
 		} else if (got == 0 || !in_passing(errno)) {
 			if (got < 0)

@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "stamp.h"
 
+#include <math.h>
+
 /* Descriptors of the sections of a message (AMQP 1.0 part 3, section 3.2). */
 enum section {
 	SECTION_NONE = 0,
@@ -47,17 +49,51 @@ static bool enter_section(pn_data_t *data)
 		&& pn_data_next(data) && pn_data_next(data);
 }
 
+/* Fields are counted from 1. A broker that does not count deliveries says with an explicit "not the
+ * first to acquire it" that there was one before; whoever counts may say so of all messages. */
 static void read_header(pn_data_t *data, struct stamp *stamp)
 {
-	enum { DELIVERY_COUNT = 5 }; /* fifth field of the list */
+	enum { FIRST_ACQUIRER = 4, DELIVERY_COUNT = 5 };
 	if (!enter_section(data) || pn_data_type(data) != PN_LIST || !pn_data_enter(data))
 		return;
 	for (int field = 1; pn_data_next(data); field++)
-		if (field == DELIVERY_COUNT && pn_data_type(data) == PN_UINT)
+		if (field == FIRST_ACQUIRER && pn_data_type(data) == PN_BOOL)
+			stamp->redelivered = !pn_data_get_bool(data);
+		else if (field == DELIVERY_COUNT && pn_data_type(data) == PN_UINT)
 			stamp->redelivered = pn_data_get_uint(data) > 0;
 }
 
-/* Whatever integer the current node is, as 64 bits. */
+/* Digits, and a sign in front of them. */
+static bool read_digits(pn_bytes_t text, uint64_t *value)
+{
+	bool negative = text.size && *text.start == '-';
+	size_t at = negative;
+	*value = 0;
+	for (; at < text.size; at++) {
+		unsigned digit = (unsigned char)text.start[at] - (unsigned)'0';
+		if (digit > 9 || __builtin_mul_overflow(*value, 10, value)
+			|| __builtin_add_overflow(*value, digit, value))
+			return false;
+	}
+	if (negative && *value > INT64_MAX)
+		return false;
+	*value = negative ? -*value : *value;
+	return text.size > negative;
+}
+
+/* A number without a fraction. */
+static bool read_floating(double number, uint64_t *value)
+{
+	if (number >= -0x1p63 && number < 0x1p63)
+		*value = (uint64_t)(int64_t)number;
+	else if (number >= 0 && number < 0x1p64)
+		*value = (uint64_t)number;
+	else
+		return false;
+	return trunc(number) == number;
+}
+
+/* Whatever number the current node is, as 64 bits. */
 static bool read_integer(pn_data_t *data, uint64_t *value)
 {
 	switch (pn_data_type(data)) {
@@ -70,6 +106,9 @@ static bool read_integer(pn_data_t *data, uint64_t *value)
 	case PN_INT: *value = (uint64_t)(int64_t)pn_data_get_int(data); return true;
 	case PN_SHORT: *value = (uint64_t)(int64_t)pn_data_get_short(data); return true;
 	case PN_BYTE: *value = (uint64_t)(int64_t)pn_data_get_byte(data); return true;
+	case PN_FLOAT: return read_floating((double)pn_data_get_float(data), value);
+	case PN_DOUBLE: return read_floating(pn_data_get_double(data), value);
+	case PN_STRING: return read_digits(pn_data_get_string(data), value);
 	default: return false;
 	}
 }
@@ -119,18 +158,18 @@ static size_t find_value(const char *bytes, size_t from, size_t to, const char *
  * messages may differ and yet be alike: its length and its bytes. */
 static void read_body(struct stamp_reader *r, const char *bytes, size_t prefix, size_t at)
 {
-	size_t length_bytes = 0;
+	r->length_bytes = 0;
 	if (at < prefix)
 		switch ((unsigned char)bytes[at]) {
 		case 0xa0:
 		case 0xa1:
-		case 0xa3: length_bytes = 1; break; /* vbin8, str8, sym8 */
+		case 0xa3: r->length_bytes = 1; break; /* vbin8, str8, sym8 */
 		case 0xb0:
 		case 0xb1:
-		case 0xb3: length_bytes = 4; break; /* vbin32, str32, sym32 */
+		case 0xb3: r->length_bytes = 4; break; /* vbin32, str32, sym32 */
 		}
 	r->looked_at = at < prefix ? at + 1 : 0;
-	r->body_at = length_bytes ? at + 1 + length_bytes : at;
+	r->body_at = r->length_bytes ? at + 1 + r->length_bytes : at;
 }
 
 /* Whether other values in these places would be read as sn and ts: they may also stand in
@@ -176,7 +215,7 @@ void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size
 {
 	size_t at = 0, descriptor_bytes = 0, properties = 0, properties_end = 0;
 	r->last = (struct stamp){0};
-	r->looked_at = r->body_at = 0;
+	r->looked_at = r->body_at = r->length_bytes = 0;
 	if (prefix > STAMP_PREFIX_MAX)
 		prefix = STAMP_PREFIX_MAX;
 	while (at < prefix) {

@@ -9,29 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* For reports. */
-const char *stop_reason_name(enum stop_reason reason)
-{
-	static const char *const NAMES[] = {
-		"none", "messages", "duration", "timeout", "detached", "signal", "failed"};
-	return NAMES[reason];
-}
-
 /* ---- notes ---- */
-
-/* Waits until the reporter has taken the last note; then `note` is ours to fill. */
-static struct note *begin_note(struct worker *w, enum note_kind kind)
-{
-	while (sem_wait(&w->note_free))
-		;
-	w->note.kind = kind;
-	return &w->note;
-}
-
-static void send_note(struct worker *w)
-{
-	eventfd_write(w->note_fd, 1);
-}
 
 /* Copies the counters as they were at AT, when WAITS had been waited. */
 static void fill_period(
@@ -83,19 +61,25 @@ static void mark_moved(struct worker *w, int64_t now_ns)
 
 static void note_period(struct worker *w, int64_t now_ns, bool partial)
 {
-	struct note *note = begin_note(w, NOTE_PERIOD);
+	struct note *note = notes_begin(&w->notes, NOTE_PERIOD);
 	fill_period(w, note, now_ns, w->stats.n.time_ns);
 	note->partial = partial;
-	send_note(w);
+	notes_send(&w->notes);
 }
 
 static void note_ready(struct worker *w)
 {
 	w->ready.at_ns = clock_realtime_ns();
-	begin_note(w, NOTE_READY)->ready = w->ready;
-	send_note(w);
+	notes_begin(&w->notes, NOTE_READY)->ready = w->ready;
+	notes_send(&w->notes);
 	int64_t now_ns = clock_monotonic_ns();
 	w->quiet_since_ns = now_ns > w->start_at_ns ? now_ns : w->start_at_ns;
+}
+
+static void note_failure(struct worker *w, const struct failure *failure)
+{
+	notes_begin(&w->notes, NOTE_ERROR)->failure = *failure;
+	notes_send(&w->notes);
 }
 
 /* ---- the course of the run ---- */
@@ -120,8 +104,8 @@ void worker_begin(struct worker *w, int64_t now_ns)
 	memset(w->stats.n.time_ns, 0, sizeof w->stats.n.time_ns);
 	stats_sample_cpu(&w->cpu_base);
 	mark_stop(w, now_ns);
-	begin_note(w, NOTE_BEGAN)->at_ns = now_ns;
-	send_note(w);
+	notes_begin(&w->notes, NOTE_BEGAN)->at_ns = now_ns;
+	notes_send(&w->notes);
 }
 
 static void set_milestone(struct worker *w)
@@ -160,6 +144,14 @@ static void finish(struct worker *w)
 	engine_close(&w->engine);
 	if (!w->options->listen && (w->engine.dialing || !w->engine.attached))
 		engine_abandon(&w->engine); /* there is nobody to take leave of */
+}
+
+/* With --forever, too. */
+void worker_fail(struct worker *w, const struct failure *failure)
+{
+	if (!w->failed)
+		w->failed = failure->code;
+	note_failure(w, failure);
 }
 
 /* Flushing begins. */
@@ -308,8 +300,7 @@ static void failed(void *context, const struct failure *failure)
 	struct worker *w = context;
 	if (failure->code && !w->options->forever && !w->failed)
 		w->failed = failure->code;
-	begin_note(w, NOTE_ERROR)->failure = *failure;
-	send_note(w);
+	note_failure(w, failure);
 }
 
 static void lost(void *context)
@@ -335,11 +326,11 @@ static void end(struct worker *w)
 {
 	if (w->phase != PHASE_CLOSING)
 		finish(w); /* abandoned */
-	struct note *note = begin_note(w, NOTE_END);
+	struct note *note = notes_begin(&w->notes, NOTE_END);
 	*note = w->end;
 	note->reason = w->reason;
 	note->code = w->failed ? w->failed : w->role->verdict(w->self);
-	send_note(w);
+	notes_send(&w->notes);
 }
 
 static void *run(void *argument)
@@ -348,6 +339,8 @@ static void *run(void *argument)
 	prctl(PR_SET_NAME, "reactor");
 	prctl(PR_SET_TIMERSLACK, 1); /* waits end when they should, not up to 50 us later */
 	engine_run(&w->engine);
+	if (w->role->drain)
+		w->role->drain(w->self, w->abandon_fd);
 	end(w);
 	return NULL;
 }
@@ -377,9 +370,9 @@ void worker_start(
 	w->next_report = options->report_every;
 	stats_reset(&w->stats);
 	set_milestone(w);
-	sem_init(&w->note_free, 0, 1);
-	w->note_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	if (w->note_fd < 0)
+	notes_open(&w->notes);
+	w->abandon_fd = eventfd(0, EFD_CLOEXEC);
+	if (w->abandon_fd < 0)
 		fatal(EXIT_INTERNAL, "eventfd");
 	engine_create(&w->engine, &options->engine, &CALLBACKS, w, &w->stats);
 	pthread_attr_t attributes;
@@ -392,20 +385,6 @@ void worker_start(
 }
 
 /* ---- what the reporter asks ---- */
-
-/* Takes one count off note_fd. */
-const struct note *worker_note(struct worker *w)
-{
-	eventfd_t count;
-	eventfd_read(w->note_fd, &count);
-	return &w->note;
-}
-
-/* The worker may write the next one. */
-void worker_note_done(struct worker *w)
-{
-	sem_post(&w->note_free);
-}
 
 /* Next turn. */
 void worker_ask_report(struct worker *w)
@@ -425,6 +404,7 @@ void worker_ask_stop(struct worker *w)
 void worker_ask_abandon(struct worker *w)
 {
 	atomic_store(&w->abandon_asked, true);
+	eventfd_write(w->abandon_fd, 1);
 	engine_wake(&w->engine);
 }
 
@@ -433,6 +413,6 @@ void worker_join(struct worker *w)
 {
 	pthread_join(w->thread, NULL);
 	engine_destroy(&w->engine);
-	sem_destroy(&w->note_free);
-	close(w->note_fd);
+	notes_close(&w->notes);
+	close(w->abandon_fd);
 }

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from proton import Connection, Delivery, Message, Transport, ulong
+from proton import Connection, Delivery, Event, Message, Transport, ulong
+from proton.handlers import MessagingHandler
+from proton.reactor import Container
 from proton.utils import BlockingConnection, BlockingReceiver, LinkDetached
 
 TIMEOUT_S = 10.0
+T = TypeVar("T")
 
 
 def connect(url: str) -> BlockingConnection:
@@ -45,7 +50,56 @@ def send(url: str, messages: Iterable[Message]) -> list[object]:
     return outcomes
 
 
+class _SendAll(MessagingHandler):
+    """Sends as credit allows, and goes when all is settled or the receiver has gone."""
+
+    def __init__(self, url: str, messages: Iterable[Message]) -> None:
+        super().__init__(auto_settle=False)
+        self.url = url
+        self.left = list(messages)
+        self.sent: list[Delivery] = []
+        self.settled: list[object] = []
+
+    def on_start(self, event: Event) -> None:
+        host, address = self.url.split("/")
+        self.connection = event.container.connect(host, reconnect=False)
+        event.container.create_sender(self.connection, address)
+        event.container.schedule(TIMEOUT_S, self)
+
+    def on_sendable(self, event: Event) -> None:
+        while event.sender.credit and self.left:
+            self.sent.append(event.sender.send(self.left.pop(0)))
+
+    def on_settled(self, event: Event) -> None:
+        self.settled.append(event.delivery.remote_state)
+        if not self.left and len(self.settled) == len(self.sent):
+            self.connection.close()
+
+    def on_link_closed(self, event: Event) -> None:
+        self.connection.close()
+
+    def on_transport_closed(self, event: Event) -> None:
+        event.container.stop()  # which else waits for its timer
+
+    def on_timer_task(self, event: Event) -> None:
+        event.container.stop()
+
+
+def send_all(url: str, messages: Iterable[Message]) -> list[object]:
+    """Sends them as fast as they are wanted, to a receiver that may go away. Returns the outcomes
+    of those that were settled, in the order in which that came."""
+    handler = _SendAll(url, messages)
+    Container(handler).run()
+    return handler.settled
+
+
 ACCEPTED = Delivery.ACCEPTED
+
+
+def run_all(function: Callable[[T], None], arguments: Sequence[T]) -> None:
+    """Calls it once for each argument, all at the same time. Raises what the first of them has."""
+    with ThreadPoolExecutor(len(arguments)) as threads:
+        list(threads.map(function, arguments))
 
 
 def short_connection() -> bytes:

@@ -19,6 +19,7 @@ class Relayed:
 
     ends: tuple[socket.socket, socket.socket]
     flowing: threading.Event = field(default_factory=threading.Event)
+    cut: bool = False
     threads: list[threading.Thread] = field(default_factory=list)
 
 
@@ -77,6 +78,7 @@ class Proxy:
         with self.changed:
             relayed, self.relayed = self.relayed, []
         for connection in relayed:
+            connection.cut = True
             for end in connection.ends:
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORT)
                 try:
@@ -117,7 +119,7 @@ def _relay(relayed: Relayed, source: socket.socket, sink: socket.socket) -> None
     """One direction, up to its end."""
     try:
         while part := source.recv(PART_BYTES):
-            if not relayed.flowing.wait(pair.DEADLINE_S):
+            if not relayed.flowing.wait(pair.DEADLINE_S) or relayed.cut:
                 return
             sink.sendall(part)
         sink.shutdown(socket.SHUT_WR)

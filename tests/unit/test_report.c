@@ -237,6 +237,24 @@ static void test_text_of_a_receiver(void **state)
 	close_output(&o);
 }
 
+/* It is said that nothing was found. */
+static void test_text_of_a_receiver_that_checks_content(void **state)
+{
+	(void)state;
+	struct report_run run = make_run(false);
+	struct report_summary s;
+	struct output o;
+	run.checks_content = true;
+	make_summary(&s)->whole.corrupted = 4;
+	open_output(&o);
+	report_text.summary(o.stream, &run, &s);
+	split_lines(&o);
+	assert_has_line(&o,
+		"messages: received 1000  lost 2  duplicated 2  reordered 5  "
+		"redelivered 1  corrupted 4  no timestamp 6");
+	close_output(&o);
+}
+
 /* Its columns are others. */
 static void test_text_of_a_sender(void **state)
 {
@@ -630,6 +648,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_of_a_period),
 		cmocka_unit_test(test_numbers_that_do_not_exist_are_nan),
 		cmocka_unit_test(test_text_of_a_receiver),
+		cmocka_unit_test(test_text_of_a_receiver_that_checks_content),
 		cmocka_unit_test(test_text_of_a_sender),
 		cmocka_unit_test(test_text_names_percentiles_as_they_were_asked_for),
 		cmocka_unit_test(test_text_columns_are_aligned),

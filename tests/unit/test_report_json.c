@@ -293,6 +293,19 @@ static void assert_times_sum_up(json_t *o, double wall_s)
 		fail_msg("times add up to %.12g, not %.12g", sum, wall_s);
 }
 
+/* Only who looks can tell. */
+static void test_corrupted_is_known_if_content_is_checked(void **state)
+{
+	(void)state;
+	static struct report_period p;
+	struct report_run run = make_run(false);
+	run.checks_content = true;
+	make_period(&p)->stats.n.corrupted = 3;
+	json_t *o = EVENT(interval, &run, &p);
+	assert_integer(o, "messages/corrupted", 3);
+	json_decref(o);
+}
+
 /* Value by value. */
 static void test_interval_of_a_receiver(void **state)
 {
@@ -309,6 +322,7 @@ static void test_interval_of_a_receiver(void **state)
 	assert_integer(o, "messages/received", 10);
 	assert_integer(o, "messages/lost", 2);
 	assert_integer(o, "messages/reordered", 1);
+	assert_null_at(o, "messages/corrupted");
 	assert_number(o, "messages_per_s", 40);
 	assert_number(o, "bytes_per_s", 4000);
 	assert_integer(o, "content_bytes", 1000);
@@ -485,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_ready),
 		cmocka_unit_test(test_error),
 		cmocka_unit_test(test_interval_of_a_receiver),
+		cmocka_unit_test(test_corrupted_is_known_if_content_is_checked),
 		cmocka_unit_test(test_interval_of_a_sender),
 		cmocka_unit_test(test_more_may_come_late_than_is_passed_over),
 		cmocka_unit_test(test_what_does_not_exist_is_null),

@@ -19,6 +19,8 @@
 #define HEADER_COUNT_0    "\0\x53\x70\xc0\x06\x05\x42\x40\x40\x42\x43"
 #define HEADER_COUNT_3    "\0\x53\x70\xc0\x07\x05\x42\x40\x40\x42\x52\x03"
 #define HEADER_COUNT_WIDE "\0\x53\x70\xc0\x0a\x05\x42\x40\x40\x42\x70\0\0\1\0"
+#define HEADER_NOT_FIRST  "\0\x53\x70\xc0\x06\x05\x41\x40\x40\x42\x40"
+#define HEADER_FIRST      "\0\x53\x70\xc0\x05\x04\x41\x40\x40\x41"
 #define HEADER_ULONG      "\0\x80\0\0\0\0\0\0\0\x70\x45"
 #define ANNOTATIONS       "\0\x53\x72\xc1\x07\x02\xa3\3x-a\x41"
 #define OTHER_ANNOTATIONS "\0\x53\x72\xc1\x07\x02\xa3\3x-b\x41"
@@ -51,6 +53,9 @@ static const struct layout LAYOUTS[] = {
 	{"delivery-count 3", BEFORE(HEADER_COUNT_3), .sn = 0x80, .ts = 0x81, .redelivered = true},
 	{"delivery-count 256", BEFORE(HEADER_COUNT_WIDE), .sn = 0x80, .ts = 0x81,
 		.redelivered = true},
+	{"not the first, no count", BEFORE(HEADER_NOT_FIRST), .sn = 0x80, .ts = 0x81,
+		.redelivered = true},
+	{"the first", BEFORE(HEADER_FIRST), .sn = 0x80, .ts = 0x81},
 	{"wide descriptor", BEFORE(HEADER_ULONG), .sn = 0x80, .ts = 0x81, .body = VBIN8_ULONG},
 	{"annotations", BEFORE(ANNOTATIONS), .sn = 0x80, .ts = 0x81},
 	{"other annotations", BEFORE(OTHER_ANNOTATIONS), .sn = 0x80, .ts = 0x81},
@@ -350,8 +355,8 @@ static void test_what_is_no_integer_is_no_stamp(void **state)
 {
 	(void)state;
 	static const char STRINGS[] = "\0\x53\x74\xc1\x0f\4\xa1\2sn\xa1\1"
-				      "5\xa1\2ts\xa1\1"
-				      "6\0\x53\x75\xa0\1x";
+				      "x\xa1\2ts\xa1\1"
+				      "-\0\x53\x75\xa0\1x";
 	static const char NULLS[] = "\0\x53\x74\xc1\x0b\4\xa1\2sn\x40\xa1\2ts\x40\0\x53\x75\xa0\1x";
 	static const char LIST_NOT_MAP[] = "\0\x53\x74\xc0\x07\2\xa1\2sn\x52\5\0\x53\x75\xa0\1x";
 	static const struct stamp EXPECTED = {.content_bytes = 1};
@@ -361,6 +366,123 @@ static void test_what_is_no_integer_is_no_stamp(void **state)
 	assert_stamp(&got, &EXPECTED, "nulls");
 	got = read_fresh(LIST_NOT_MAP, sizeof LIST_NOT_MAP - 1, sizeof LIST_NOT_MAP - 1);
 	assert_stamp(&got, &EXPECTED, "list");
+}
+
+/* A message whose property sn is VALUE, encoded. */
+static struct stamp read_value(const char *value, size_t bytes)
+{
+	struct sample *m = calloc(1, sizeof *m);
+	append(m, "\0\x53\x74\xc1", 4);
+	append_number(m, 5 + bytes, 1);
+	append(m, "\2\xa1\2sn", 5);
+	append(m, value, bytes);
+	append(m, "\0\x53\x75\xa0\1x", 6);
+	struct stamp stamp = read_fresh(m->bytes, m->length, m->length);
+	free(m);
+	return stamp;
+}
+
+/* Some brokers turn a number into one that their own language has, or into a string. */
+static void test_other_numbers_and_digits_are_read(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *value;
+		size_t bytes;
+		bool good;
+		uint64_t sn;
+	} VALUES[] = {
+#define VALUE(TEXT) TEXT, sizeof(TEXT) - 1
+		{VALUE("\xa1\1\x30"), true, 0},
+		{VALUE("\xa1\x05\x31\x32\x33\x34\x35"), true, 12345},
+		{VALUE("\xb1\0\0\0\2\x30\x37"), true, 7},
+		{VALUE("\xa1\2-5"), true, (uint64_t)-5},
+		{VALUE("\xa1\x14"
+		       "18446744073709551615"),
+			true, UINT64_MAX},
+		{VALUE("\xa1\x14"
+		       "18446744073709551616"),
+			false, 0},
+		{VALUE("\xa1\x14"
+		       "-9223372036854775809"),
+			false, 0},
+		{VALUE("\xa1\0"), false, 0},
+		{VALUE("\xa1\1-"), false, 0},
+		{VALUE("\xa1\2\x31x"), false, 0},
+		{VALUE("\xa1\2 \x31"), false, 0},
+		{VALUE("\xa0\1\x31"), false, 0}, /* binary is no text */
+		{VALUE("\x72\x41\x20\0\0"), true, 10},
+		{VALUE("\x72\xbf\x80\0\0"), true, (uint64_t)-1},
+		{VALUE("\x72\x3f\0\0\0"), false, 0},   /* 0.5 */
+		{VALUE("\x72\x7f\x80\0\0"), false, 0}, /* infinite */
+		{VALUE("\x72\x7f\xc0\0\0"), false, 0}, /* no number */
+		{VALUE("\x82\x40\xc8\x1c\x80\0\0\0\0"), true, 12345},
+		{VALUE("\x82\x43\xef\xff\xff\xff\xff\xff\xff"), true, UINT64_C(0xfffffffffffff800)},
+		{VALUE("\x82\x43\xf0\0\0\0\0\0\0"), false, 0}, /* 2^64 */
+		{VALUE("\x82\xc3\xe0\0\0\0\0\0\0"), true, (uint64_t)INT64_MIN},
+		{VALUE("\x82\xc3\xf0\0\0\0\0\0\0"), false, 0},
+	};
+	for (size_t i = 0; i < LENGTH(VALUES); i++) {
+		struct stamp stamp = read_value(VALUES[i].value, VALUES[i].bytes);
+		if (stamp.has_sn != VALUES[i].good || (stamp.has_sn && stamp.sn != VALUES[i].sn))
+			fail_msg("value %d: %d, %llu", (int)i, stamp.has_sn,
+				(unsigned long long)stamp.sn);
+	}
+}
+
+/* ---- bodies ---- */
+
+/* Reads M and says where its body is. */
+static const char *read_body_of(struct stamp_reader *r, const struct sample *m, size_t *length)
+{
+	stamp_read(r, m->bytes, m->length, m->length);
+	return stamp_body(r, m->bytes, m->length, length);
+}
+
+/* The first time and when a message looks like the last. */
+static void test_a_body_of_plain_bytes_is_found(void **state)
+{
+	(void)state;
+	static struct sample m;
+	for (size_t i = 0; i < LAYOUT_COUNT; i++) {
+		const struct layout *l = &LAYOUTS[i];
+		struct stamp_reader r;
+		stamp_reader_create(&r);
+		bool plain = l->body != LIST && l->body != NOTHING && l->body != SEQUENCE;
+		for (size_t n = 0; n < 5; n++) {
+			size_t length = 1000;
+			encode(&m, l, n, 1, 3 * n);
+			const char *body = read_body_of(&r, &m, &length);
+			assert_true(!body == !plain);
+			if (plain) {
+				assert_ptr_equal(body, m.bytes + m.length - 3 * n);
+				assert_int_equal(length, 3 * n);
+			}
+		}
+		stamp_reader_destroy(&r);
+	}
+}
+
+/* Another section behind it is part of the body, or a footer; less than announced is a ruin. */
+static void test_a_body_that_does_not_end_the_message_is_not_plain(void **state)
+{
+	(void)state;
+	static struct sample m;
+	struct stamp_reader r;
+	size_t length;
+	stamp_reader_create(&r);
+	for (int first = 0; first < 2; first++) {
+		encode(&m, &LAYOUTS[0], 1, 2, 10);
+		append(&m, "\0\x53\x75\xa0\1x", 6);
+		assert_null(read_body_of(&r, &m, &length));
+		encode(&m, &LAYOUTS[0], 1, 2, 10);
+		m.length--;
+		assert_null(read_body_of(&r, &m, &length));
+		m.length++;
+		assert_non_null(read_body_of(&r, &m, &length));
+	}
+	assert_null(read_body_of(&r, &(struct sample){.length = 0}, &length));
+	stamp_reader_destroy(&r);
 }
 
 /* ---- changes ---- */
@@ -606,6 +728,9 @@ int main(void)
 		cmocka_unit_test(test_values_of_eight_bytes_are_read_the_fast_way),
 		cmocka_unit_test(test_extreme_values_are_read),
 		cmocka_unit_test(test_what_is_no_integer_is_no_stamp),
+		cmocka_unit_test(test_other_numbers_and_digits_are_read),
+		cmocka_unit_test(test_a_body_of_plain_bytes_is_found),
+		cmocka_unit_test(test_a_body_that_does_not_end_the_message_is_not_plain),
 		cmocka_unit_test(test_every_layout_may_follow_every_other),
 		cmocka_unit_test(test_a_change_of_any_byte_around_the_values_is_noticed),
 		cmocka_unit_test(test_a_binary_value_that_looks_like_a_stamp_is_not_one),
