@@ -8,6 +8,9 @@
 /* Opens CONNECTION, which we make, and in it a session and a link. */
 void endpoints_open(struct engine *e, pn_connection_t *connection);
 
+/* engine_refuse(). */
+void endpoints_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why);
+
 /* Closes links that the peer has left and the program is done with. */
 void endpoints_finish(struct engine *e);
 

@@ -143,6 +143,9 @@ static inline bool engine_is_dialing(const struct engine *e)
 /* No connection is made from now on: neither one that is not there yet nor one after a loss. */
 void engine_end_dialing(struct engine *e);
 
+/* Ends LINK, which has failed, on account of what the peer has done. */
+void engine_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why);
+
 /* Closes links, sessions and connections, and stops listening. Idempotent. */
 void engine_close(struct engine *e);
 

@@ -59,9 +59,17 @@ static bool lingers(struct engine *e, pn_link_t *link)
 	return true;
 }
 
+static void stop_lingering(struct engine *e, const pn_link_t *link)
+{
+	for (size_t i = 0; i < e->lingering_count; i++)
+		if (e->lingering[i] == link)
+			e->lingering[i] = e->lingering[--e->lingering_count];
+}
+
 static void close_link(struct engine *e, pn_link_t *link)
 {
 	bool attached = pn_link_get_context(link);
+	stop_lingering(e, link);
 	if (pn_link_state(link) & PN_LOCAL_ACTIVE)
 		pn_link_close(link);
 	if (attached) {
@@ -99,7 +107,6 @@ void endpoints_finish(struct engine *e)
 			i++;
 			continue;
 		}
-		e->lingering[i] = e->lingering[--e->lingering_count];
 		pn_connection_t *connection = pn_session_connection(pn_link_session(link));
 		bool unbound = !pn_connection_transport(connection);
 		close_link(e, link);
@@ -173,10 +180,26 @@ static bool refused(struct engine *e, pn_link_t *link)
 		&& pn_link_state(link) & PN_REMOTE_CLOSED;
 }
 
+/* Its connection stays, and is told. */
+void endpoints_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
+{
+	pn_condition_t *ours = pn_link_condition(link);
+	pn_condition_set_name(ours, condition);
+	pn_condition_set_description(ours, why);
+	connections_fail(e, pn_session_connection(pn_link_session(link)), "link of ", ours, false);
+	close_link(e, link);
+	connections_lose(e);
+}
+
 static void link_opened(struct engine *e, pn_link_t *link)
 {
 	if (e->closing)
 		return;
+	if (pn_link_get_context(link)) { /* the library does not notice each second attach */
+		endpoints_refuse(e, link, "amqp:not-allowed",
+			"the peer has attached a link that was attached");
+		return;
+	}
 	bool ours = !(pn_link_state(link) & PN_LOCAL_UNINIT);
 	if (ours ? refused(e, link) : !accept_link(e, link))
 		return;
@@ -206,17 +229,6 @@ static void link_closed(struct engine *e, pn_link_t *link)
 	connections_lose(e);
 }
 
-/* Ends a link on account of what the peer has done. */
-static void refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
-{
-	pn_condition_t *ours = pn_link_condition(link);
-	pn_condition_set_name(ours, condition);
-	pn_condition_set_description(ours, why);
-	connections_fail(e, pn_session_connection(pn_link_session(link)), "link of ", ours, false);
-	close_link(e, link);
-	connections_lose(e);
-}
-
 /* The library counts credit as an int: a grant of 2^31 or more reads as less than none, and it
  * would never send. Negative credit comes also from a grant that was taken back while messages were
  * on their way, but not as much, and not before any was granted. */
@@ -228,7 +240,7 @@ static void credit_granted(struct engine *e, pn_link_t *link)
 	int credit = pn_link_credit(link);
 	bool first = !pn_record_has(record, HAS_HAD_CREDIT);
 	if (credit < CREDIT_OVERFLOW || (credit < 0 && first))
-		refuse(e, link, "amqp:not-implemented",
+		endpoints_refuse(e, link, "amqp:not-implemented",
 			"the peer has granted more than 2147483647 messages");
 	else if (credit > 0 && first)
 		pn_record_def(record, HAS_HAD_CREDIT, PN_VOID);
@@ -283,6 +295,22 @@ static void transport_failed(struct engine *e, pn_transport_t *transport)
 	socket_abort(transport);
 }
 
+/* Nothing more is read. Of a frame of a kind that it does not know, and of an end within a frame,
+ * the library says nothing, and the other direction stays open. */
+static void input_ended(struct engine *e, pn_transport_t *transport)
+{
+	pn_connection_t *connection = pn_transport_connection(transport);
+	pn_condition_t *condition = pn_transport_condition(transport);
+	if (!connection || (pn_connection_state(connection) & PN_REMOTE_CLOSED))
+		return;
+	if (!pn_condition_is_set(condition)) {
+		pn_condition_set_name(condition, "amqp:connection:framing-error");
+		pn_condition_set_description(
+			condition, "an unknown frame, or an end within a frame");
+	}
+	transport_failed(e, transport);
+}
+
 /* The socket is gone. */
 static void transport_closed(struct engine *e, pn_transport_t *transport)
 {
@@ -317,6 +345,7 @@ void endpoints_handle(struct engine *e, pn_event_t *event, pn_event_type_t type)
 	case PN_CONNECTION_REMOTE_CLOSE: connection_closed(e, pn_event_connection(event)); break;
 	case PN_TRANSPORT: socket_update(pn_event_transport(event)); break;
 	case PN_TRANSPORT_ERROR: transport_failed(e, pn_event_transport(event)); break;
+	case PN_TRANSPORT_TAIL_CLOSED: input_ended(e, pn_event_transport(event)); break;
 	case PN_TRANSPORT_CLOSED: transport_closed(e, pn_event_transport(event)); break;
 	case PN_CONNECTION_UNBOUND: release(e, pn_event_connection(event)); break;
 	default: break;

@@ -197,6 +197,12 @@ void engine_end_dialing(struct engine *e)
 	dialer_stop(&e->dialer);
 }
 
+/* The program may not have it any more when this returns. */
+void engine_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
+{
+	endpoints_refuse(e, link, condition, why);
+}
+
 /* Starts closing. */
 void engine_close(struct engine *e)
 {

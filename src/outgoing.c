@@ -298,8 +298,12 @@ void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *
 	uint64_t unsettled = stats->unsettled;
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
 		int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
-		if (!sent_ns)
-			continue; /* not ours: the peer sends to a sender */
+		if (!sent_ns) {
+			/* not ours; the library takes it for one that uses up credit */
+			engine_refuse(&s->worker.engine, o->link, "amqp:not-allowed",
+				"the peer has sent a message to a sender");
+			return; /* O is no more */
+		}
 		if (!pn_delivery_updated(d))
 			continue; /* a second event of one that was handled */
 		pn_delivery_clear(d);

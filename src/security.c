@@ -93,8 +93,12 @@ void security_bind(const struct security *s, pn_transport_t *transport)
 		if (!ssl || pn_ssl_init(ssl, s->domain, NULL))
 			fatalx(EXIT_INTERNAL, "TLS of a connection");
 	}
-	if (!o->mechanisms)
+	if (!o->mechanisms) {
+		/* without a list, a client that names no mechanism at all ends the process */
+		if (o->listen)
+			pn_sasl_allowed_mechs(pn_sasl(transport), "ANONYMOUS EXTERNAL");
 		return;
+	}
 	pn_sasl_allowed_mechs(pn_sasl(transport), o->mechanisms);
 	pn_sasl_set_allow_insecure_mechs(pn_sasl(transport), o->insecure);
 	pn_transport_require_auth(transport, o->listen);

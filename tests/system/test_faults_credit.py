@@ -60,7 +60,6 @@ def test_largest_credit(side: str) -> None:
     pair.assert_codes([pair.finish(child)], 0)
 
 
-@pytest.mark.xfail(strict=True, reason="engine: a credit of 2^31 and more reads negative, and stalls")
 @both_sides
 @pytest.mark.parametrize("credit", [2**31, 2**32 - 1])
 def test_credit_that_the_library_cannot_count(side: str, credit: int) -> None:
@@ -192,9 +191,6 @@ def test_settles_without_an_outcome(side: str, state: object) -> None:
     pair.assert_accounts(result.summary)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="engine: a link whose peer sends to a sender cannot be refused by the role"
-)
 @pytest.mark.parametrize("settle", [[], ["--presettled"]])
 @pytest.mark.parametrize("settled", [True, False])
 @both_sides
@@ -209,24 +205,10 @@ def test_transfers_to_a_sender(side: str, settled: bool, settle: list[str]) -> N
     peer.send(*(wire.transfer(number, settled=settled) for number in range(1, 10)))
     peer.answer_close()
     result = pair.finish(child)
-    faults.assert_failed(result, "amqp:not-allowed")
+    faults.assert_failed(result, "amqp:not-allowed: the peer has sent a message to a sender")
     assert result.messages["sent"] == 4
-
-
-@both_sides
-def test_transfers_to_a_sender_are_not_counted(side: str) -> None:
-    """The sums hold, whatever becomes of the link."""
-    child, peer = wire.meet("psend", side, "-m", "9", "--timeout", "500ms", *faults.QUICK)
-    peer.start()
-    peer.grant(4)
-    for _ in range(4):
-        peer.expect(wire.TRANSFER)
-    peer.send(*(wire.transfer(number) for number in range(1, 10)))
-    peer.answer_close()
-    result = pair.finish(child)
-    assert result.code in (faults.CONNECTION, faults.SHORT)
-    assert result.messages["sent"] == result.messages["unsettled"] == 4
-    pair.assert_accounts(result.summary)
+    if not settle:
+        assert result.messages["unsettled"] == 4  # they were not taken for outcomes
 
 
 # ---- a sender that does not count its credit ----
@@ -290,6 +272,6 @@ def test_more_than_the_session_window(side: str) -> None:
     child, peer = wire.meet("precv", side, *SMALL_WINDOW, *faults.QUICK)
     peer.start()
     body = wire.message(1, b"y" * 400)
-    peer.try_send(*(wire.transfer(number, body, more=True, delivery_id=0) for number in range(1, 200)))
+    peer.try_send(*[wire.transfer(1, body, more=True)] * 200)
     faults.end_soon(peer)
     faults.assert_failed(pair.finish(child), "session:window-violation")

@@ -1,5 +1,7 @@
 """Peers that stop half-way, leave, come back, or never answer."""
 
+import socket
+
 import faults
 import pair
 import pytest
@@ -161,8 +163,8 @@ def test_peer_ends_the_session_only(program: str, side: str) -> None:
 @pytest.mark.parametrize("again", ["same_name", "other_name", "new_session"])
 @pytest.mark.parametrize("closed", [True, False], ids=["closed", "detached"])
 def test_sender_comes_back(again: str, closed: bool) -> None:
-    """To a precv that listens --forever, on one connection: all is counted, each link begins its
-    own numbers."""
+    """To a precv that listens --forever, on one connection: all is counted. A link that was not
+    closed goes on with its numbers, any other begins its own."""
     child, peer = wire.meet("precv", "listens", "-m", "20", "--forever", *faults.QUICK)
     peer.start()
     peer.send(*(wire.transfer(number) for number in range(1, 11)))
@@ -176,13 +178,38 @@ def test_sender_comes_back(again: str, closed: bool) -> None:
         first = 0
     peer.attach(name="other" if again == "other_name" else "scripted")
     assert peer.expect(wire.FLOW)["credit"] == 10
-    for number in range(1, 11):
-        peer.send(wire.transfer(number, delivery_id=first + number - 1))
+    numbers_before = 0 if closed or again == "other_name" else 10
+    for number in range(10):
+        payload = wire.message(numbers_before + number + 1)
+        peer.send(wire.transfer(number + 1, payload, delivery_id=first + number))
     peer.answer_close()
     result = pair.finish(child)
     pair.assert_codes([result], 0)
     assert result.messages["received"] == 20 and not result.lines
     assert result.messages["lost"] == result.messages["duplicated"] == 0
+
+
+@pytest.mark.parametrize("name", ["scripted", "other"])
+@pytest.mark.parametrize("end", ["leaves", "is_cut"])
+def test_sender_comes_back_before_all_is_taken(name: str, end: str) -> None:
+    """A slow precv still has messages of a link when the same sender attaches the next: both are
+    taken to the end, at its own pace."""
+    options = ["-m", "20", "--forever", "--receive-rate", "100", "--credit", "20"]
+    child, peer = wire.meet("precv", "listens", *options, *faults.QUICK)
+    peer.start()
+    peer.send(*(wire.transfer(number) for number in range(1, 11)))
+    peer.send(wire.frame(wire.DETACH, handle=0, closed=True), peer.attach_frame(name))
+    peer.expect(wire.ATTACH)
+    peer.send(*(wire.transfer(number) for number in range(11, 21)))
+    if end == "is_cut":
+        peer.socket.shutdown(socket.SHUT_WR)
+        peer.wait_for_end()
+    else:
+        peer.send(wire.frame(wire.CLOSE))
+        peer.wait_for_end()
+    result = pair.finish(child)
+    pair.assert_codes([result], 0)
+    assert result.messages["received"] == 20
 
 
 @pytest.mark.parametrize("again", ["same_name", "other_name", "new_session"])

@@ -181,7 +181,6 @@ def test_session_ends_in_the_middle_of_a_message(side: str) -> None:
     assert result.messages["received"] == 1
 
 
-@pytest.mark.xfail(strict=True, reason="the library has an assertion for this, and is built with it")
 @pytest.mark.parametrize("program", pair.PROGRAMS)
 @both_sides
 def test_first_frame_without_a_delivery_id(program: str, side: str) -> None:

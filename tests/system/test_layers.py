@@ -18,7 +18,7 @@ MODULES = (
     "backoff content_check credit groups pacer sequence",
     "report report_hdr report_json report_table stats",
     "connections dialer endpoints engine listener message poller security socket stamp text"
-    " tls_verdict",
+    " tls_verdict trap",
     "notes option_check option_connection option_message option_table options parent reporter"
     " worker",
     "content incoming outgoing precv printer psend sending",
@@ -34,6 +34,7 @@ SAME_LAYER = {
     ("report_json", "report"),
     ("report_table", "report"),
     ("report_hdr", "report"),
+    ("socket", "trap"),
     ("dialer", "socket"),
     ("listener", "socket"),
     ("connections", "endpoints"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pair
-from proton import Array, Data, Described, symbol, ubyte, uint, ulong, ushort
+from proton import Data, Described, symbol, ubyte, uint, ulong, ushort
 
 AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 SASL_HEADER = b"AMQP\x03\x01\x00\x00"
@@ -93,6 +93,7 @@ FIELDS: dict[int, list[tuple[str, Any]]] = {
     END: [("error", None)],
     CLOSE: [("error", None)],
     MECHANISMS: [("mechanisms", None)],
+    INIT: [("mechanism", None), ("response", None), ("host", None)],
     OUTCOME: [("code", ubyte)],
 }
 
@@ -162,7 +163,7 @@ def message(number: int | None = 1, body: bytes = b"x") -> bytes:
 def transfer(number: int, payload: bytes | None = None, /, **fields: Any) -> bytes:
     """Message NUMBER of a link, counted from 1, as the delivery with the id before that; settled
     unless told otherwise."""
-    settings = {
+    settings: Fields = {
         "handle": 0,
         "delivery_id": number - 1,
         "tag": struct.pack(">I", number),
@@ -288,8 +289,7 @@ class Peer:
             self.send(AMQP_HEADER)
         header = self.read_header()
         if header == SASL_HEADER:
-            mechanisms = Array(None, Data.SYMBOL, symbol("ANONYMOUS"))
-            self.send(SASL_HEADER, frame(MECHANISMS, mechanisms=mechanisms))
+            self.send(SASL_HEADER, frame(MECHANISMS, mechanisms=symbol("ANONYMOUS")))
             self.expect(INIT)
             self.send(frame(OUTCOME, code=0))
             header = self.read_header()
@@ -307,7 +307,8 @@ class Peer:
 
     def begin(self, window: int = WINDOW, channel: int = 0) -> None:
         """A session, answered or asked for."""
-        fields = {"next_outgoing_id": 0, "incoming_window": window, "outgoing_window": WINDOW}
+        fields: Fields = {"next_outgoing_id": 0, "outgoing_window": WINDOW}
+        fields["incoming_window"] = window
         if self.accepted:
             fields["remote_channel"] = self.expect(BEGIN).channel
         self.send(frame(BEGIN, channel=channel, **fields))
@@ -316,12 +317,16 @@ class Peer:
 
     def attach_frame(self, name: str = "scripted", **fields: Any) -> bytes:
         """Our attach of a link with this name."""
-        if self.role == SENDER:
-            fields = {"initial_delivery_count": 0, **fields}
-        ends = {"source": node(SOURCE), "target": node(TARGET)}
-        return frame(
-            ATTACH, **{"name": name, "handle": 0, "role": self.role, **ends, **fields}
-        )
+        settings: Fields = {
+            "name": name,
+            "handle": 0,
+            "role": self.role,
+            "source": node(SOURCE),
+            "target": node(TARGET),
+            "initial_delivery_count": 0 if self.role == SENDER else None,
+            **fields,
+        }
+        return frame(ATTACH, **settings)
 
     def attach(self, **fields: Any) -> Frame:
         """A link, answered or asked for. Returns the program's side of it."""
