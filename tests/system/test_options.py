@@ -139,6 +139,8 @@ FOR_PRECV = [
     ("--ack-frequency", "URL --ack-frequency 0"),
     ("--ack-frequency", "URL --ack-frequency 1000001"),
     ("--outcome", "URL --outcome lost"),
+    ("--save-content", "URL --save-content f --output f"),
+    ("--save-content", "URL --save-content f --hdr f"),
     ("--receive-rate", "URL --receive-rate 0"),
     ("--receive-rate", "URL --receive-rate -5"),
     ("--receive-rate", "URL --receive-rate 5/s"),
@@ -187,7 +189,7 @@ NOT_BUILT_PSEND = [
     "--send-eos 1",
     "--round-trip",
 ]
-NOT_BUILT_PRECV = ["--print-content", "--print-headers", "--save-content f", "--reply"]
+NOT_BUILT_PRECV = ["--reply"]
 
 
 def wrong_lines() -> Iterator[tuple[str, str, str]]:
