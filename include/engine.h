@@ -1,14 +1,17 @@
 /* engine: one reactor and what AMQP asks of every program. Layer 3.
  *
  * It connects or listens, opens what the peer opens, attaches links, hands deliveries over, gives
- * the program its turn before each wait, notices failures, and closes in order. What is sent or
- * granted is the program's. Everything is called on the thread that calls engine_run(), but for
- * engine_wake().
+ * the program its turn before each wait, notices failures, connects again if that is wanted, and
+ * closes in order. What is sent or granted is the program's. Everything is called on the thread
+ * that calls engine_run(), but for engine_wake().
  */
 #ifndef ENGINE_H
 #define ENGINE_H
 
+#include "backoff.h"
+#include "dialer.h"
 #include "fatal.h"
+#include "listener.h"
 #include "poller.h"
 #include "stats.h"
 
@@ -20,19 +23,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct security;
+
 struct engine_options {
 	bool sender;             /* which end of a link we are */
 	bool listen;             /* accept connections instead of making one */
-	const char *host, *port; /* of the peer, or to listen on; port "0": the kernel chooses */
+	const char *host, *port; /* of the peer, or to listen on; port "0": the kernel chooses;
+				    host NULL: connections come by engine_adopt() alone */
 	const char *address;     /* of the node at the peer, when connecting */
 	const char *container_id, *link_name;
-	int64_t connect_timeout_ns;     /* from the start to an attached link */
-	int64_t close_timeout_ns;       /* from engine_close() to closed connections */
-	uint32_t idle_timeout_ms;       /* 0: off */
-	uint32_t max_frame_bytes;       /* 0: the library's */
-	uint64_t session_window_bytes;  /* 0: unlimited; needs a max frame */
-	int sndbuf_bytes, rcvbuf_bytes; /* 0: the kernel's */
-	bool presettled;                /* sender: nothing waits for a disposition */
+	const struct security *security; /* never NULL */
+	int64_t connect_timeout_ns;      /* from the start to an attached link */
+	uint64_t reconnect_attempts;     /* in a row; UINT64_MAX: no limit; 0: off */
+	int64_t close_timeout_ns;        /* from engine_close() to closed connections */
+	uint32_t idle_timeout_ms;        /* 0: off */
+	uint32_t max_frame_bytes;        /* 0: the library's */
+	uint64_t session_window_bytes;   /* 0: unlimited; needs a max frame */
+	int sndbuf_bytes, rcvbuf_bytes;  /* 0: the kernel's */
+	bool presettled;                 /* sender: nothing waits for a disposition */
 	uint64_t drain_batch; /* deliveries handed over in one callback, 0: all there are */
 };
 
@@ -43,7 +51,8 @@ struct engine_batch;
 struct engine_callbacks {
 	void (*listening)(void *context, const char *host, const char *port);
 	void (*attached)(void *context, pn_link_t *link);
-	/* LINK is no more, or its connection; called once for each that was attached */
+	/* LINK is no more, or its connection; called once for each that was attached. If
+	 * engine_is_dialing(), there will be another in its place. */
 	void (*detached)(void *context, pn_link_t *link);
 	/* deliveries of one link: see engine_batch */
 	void (*deliveries)(void *context, pn_link_t *link, struct engine_batch *batch);
@@ -62,6 +71,7 @@ struct engine_connection {
 	pn_connection_t *connection;
 	bool attached; /* has had a link */
 	bool failed;   /* has been reported */
+	char peer[SOCKET_NAME_SIZE];
 };
 
 struct engine {
@@ -72,7 +82,7 @@ struct engine {
 
 	pn_reactor_t *reactor;
 	struct poller poller;
-	pn_acceptor_t *acceptor;
+	struct listener listener;
 	pn_selectable_t *anchor; /* without a descriptor: it keeps the reactor running */
 	bool looked;             /* what is there to read was read last turn */
 	struct engine_connection *connections;
@@ -80,10 +90,19 @@ struct engine {
 	pn_link_t **lingering; /* that the peer has left, and the program not yet */
 	size_t lingering_count;
 	uint64_t frames_in, frames_out; /* of connections that are gone */
-	struct failure attempt;         /* why the last attempt to connect failed */
-	int64_t started_ns, retry_at_ns, close_by_ns;
-	bool opened;   /* the peer has opened a connection */
-	bool attached; /* and a link */
+
+	/* of a program that connects */
+	struct dialer dialer;
+	struct backoff backoff;
+	bool dialing;             /* a connection is being made, up to an attached link */
+	bool dialing_ended;       /* no more are made */
+	int64_t attempt_began_ns; /* for the connect timeout */
+	int64_t dial_at_ns;       /* when the next attempt begins; 0: one is under way */
+	uint64_t failures;        /* in a row, with --reconnect */
+	bool opened;              /* the peer has opened the connection of this attempt */
+
+	bool attached; /* there has been a link */
+	int64_t close_by_ns;
 	bool closing, abandoned;
 };
 
@@ -110,6 +129,19 @@ static inline void engine_turn_when(struct engine *e, int fd, short events)
 		e->poller.guests[e->poller.guest_count++] =
 			(struct pollfd){.fd = fd, .events = events};
 }
+
+/* Serves FD, which is connected already, as if it had been accepted; it is the engine's from now
+ * on. Also before engine_run(). */
+void engine_adopt(struct engine *e, int fd);
+
+/* Whether a connection is being made that is still to come: the first, or one after a loss. */
+static inline bool engine_is_dialing(const struct engine *e)
+{
+	return e->dialing && !e->dialing_ended;
+}
+
+/* No connection is made from now on: neither one that is not there yet nor one after a loss. */
+void engine_end_dialing(struct engine *e);
 
 /* Closes links, sessions and connections, and stops listening. Idempotent. */
 void engine_close(struct engine *e);

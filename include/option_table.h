@@ -1,4 +1,5 @@
-/* option_table: one row for each option of psend and precv. Layer 4, for options.c alone. */
+/* option_table: one row for each option of psend and precv. Layer 4, for options.c and those that
+ * check for it. */
 #ifndef OPTION_TABLE_H
 #define OPTION_TABLE_H
 
@@ -15,6 +16,7 @@ enum option_kind {
 	KIND_RATE,           /* double, per second */
 	KIND_CHOICE,         /* unsigned, an index into choices */
 	KIND_TEXT,           /* const char *, not empty */
+	KIND_URL,            /* const char *, a copy: a password is taken out of argv */
 	KIND_LIST,           /* struct text_list, grows each time the option is given */
 	KIND_OPTIONAL_COUNT, /* uint64_t; UINT64_MAX if the option came without an argument */
 };
@@ -39,5 +41,8 @@ struct option_row {
 
 extern const struct option_row option_table[];
 extern const size_t option_table_rows;
+
+/* Whether the option of this name was on the command line. */
+bool option_given(const struct options *o, const char *name);
 
 #endif

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "engine.h"
 #include "report.h"
+#include "security.h"
 #include "url.h"
 
 #include <sched.h>
@@ -19,6 +20,7 @@
 
 #define OPTIONS_PERCENTILES_MAX 32
 #define OPTIONS_ROWS_MAX        128
+#define OPTIONS_CONTENT_MAX     (1 << 30) /* bytes of a body */
 
 enum program { PROGRAM_PSEND = 1, PROGRAM_PRECV = 2, PROGRAM_BOTH = 3 };
 
@@ -95,8 +97,12 @@ struct options {
 	/* made from the above */
 	enum program program;
 	bool given[OPTIONS_ROWS_MAX];      /* by row of the option table: on the command line */
-	char peer_url[URL_HOST_SIZE + 64]; /* what is connected to, without the address */
+	char peer_url[URL_HOST_SIZE + 64]; /* what is connected to: no address, no user */
+	const char *broker_url;            /* as it was given: the address may be within */
 	struct url peer;                   /* of the URL, or to listen on */
+	const char *password;              /* NULL: none */
+	char mechanisms[SECURITY_MECHANISMS_SIZE];
+	struct security *security; /* the owner is who runs the program */
 	double percentiles[OPTIONS_PERCENTILES_MAX];
 	size_t percentile_count;
 	cpu_set_t cpus; /* empty if the option was not given */

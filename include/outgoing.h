@@ -1,18 +1,31 @@
-/* outgoing: one link that psend sends on. Layer 5, for psend.c alone.
+/* outgoing: one link that psend sends on. Layer 5, for psend.c and sending.c.
  *
  * How much may be sent, and when, is decided here: by credit, the peer's session window, the
- * socket, --max-unsettled, and what there is to send.
+ * socket, --max-unsettled, and what there is to send. How it is sent is sending.h's.
  */
 #ifndef OUTGOING_H
 #define OUTGOING_H
 
+#include "content.h"
+#include "groups.h"
+#include "kept.h"
 #include "message.h"
 #include "options.h"
 #include "worker.h"
 
 #include <sys/queue.h>
 
-/* One link. */
+/* A message that is handed over in parts. */
+struct part {
+	pn_delivery_t *delivery; /* NULL: there is none */
+	struct letter *letter;   /* its own bytes, and with them all if its body is its own */
+	const char *rest;        /* what it shares with others */
+	size_t rest_bytes;
+	size_t done_bytes; /* that the library has */
+	bool again;        /* it was sent before */
+};
+
+/* One link. It outlives the library's when that is lost and another takes its place. */
 struct outgoing {
 	pn_link_t *link;
 	uint64_t next_sequence;
@@ -20,8 +33,12 @@ struct outgoing {
 	int64_t stall_booked_ns; /* up to when that is in the counters */
 	size_t queued_bytes;     /* in the library, not let through by the peer's session window */
 	size_t window_bytes; /* what that window lets through at a time, as far as we have seen */
-	pn_delivery_t *part; /* of which the library has not all bytes yet, or NULL */
-	size_t part_bytes;   /* that it has */
+	struct part part;
+	struct groups groups;
+	struct kept kept; /* unsettled messages, if they may have to be sent again */
+	uint64_t again_next,
+		again_end; /* numbers of those to be sent again, before anything else */
+	uint64_t eos_sent;
 	STAILQ_ENTRY(outgoing) next;
 };
 
@@ -29,10 +46,20 @@ struct outgoing {
 struct sender {
 	struct worker worker;
 	const struct options *options;
-	struct message_template template;
+	struct message_template template, eos;
+	struct content content;
+	struct groups_plan groups;
+	uint64_t group;   /* number of the one that the template is of */
+	char *group_name; /* with room for any number */
+	bool alike;       /* messages differ in nothing but their stamp, and are not kept */
+	bool keeps;       /* unsettled messages */
 	STAILQ_HEAD(, outgoing) links;
-	uint64_t parts;   /* messages begun and not complete */
+	STAILQ_HEAD(, outgoing) lost; /* links in whose place others are to come */
+	uint64_t parts;   /* messages begun and not complete, but for those sent before */
 	bool undelivered; /* pre-settled messages that a lost link has left in the library */
+	bool starved;     /* this turn: a link had to wait for standard input */
+	bool input_failed;
+	uint64_t eos_sent, eos_accepted, eos_refused; /* --send-eos: they count as nothing else */
 };
 
 /* Messages that are not begun yet; UINT64_MAX if there is no limit. */
@@ -42,6 +69,9 @@ uint64_t outgoing_left(const struct sender *s);
 void outgoing_attach(struct sender *s, pn_link_t *link);
 void outgoing_detach(struct sender *s, pn_link_t *link);
 
+/* Frees what is left of links that were lost. */
+void outgoing_forget(struct sender *s);
+
 /* Sends what may be sent, or says what it waits for. */
 enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_ns);
 
@@ -50,9 +80,12 @@ void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *
 
 /* Whether anything sent is unsettled, or has not left the library for the kernel. What was sent on
  * a link that is gone will never be settled, and is not waited for. */
-bool outgoing_outstanding(const struct outgoing *o);
+bool outgoing_outstanding(struct outgoing *o);
 
 /* The run ends: what was begun is ended. */
 void outgoing_finish(struct sender *s, struct outgoing *o, int64_t now_ns);
+
+/* Sends one message that says that no more will come. False if that may not be sent yet. */
+bool outgoing_send_eos(struct sender *s, struct outgoing *o);
 
 #endif

@@ -3,8 +3,9 @@
  * The library's own I/O handler waits, reads, parses and writes in one call, so that nobody
  * outside can tell a wait from work; it writes only after poll() has said that it may, which costs
  * a turn; it sleeps in whole milliseconds; and it confuses deadlines when a descriptor goes away.
- * This one writes first, measures exactly the time spent waiting, and leaves the rest (connecting,
- * accepting, binding transports, reading and writing sockets) to the library's handler.
+ * This one writes first, and measures exactly the time spent waiting. What is done with a
+ * descriptor that is ready is in socket and listener. Deadlines of selectables are in ms of the
+ * monotonic clock, so that setting the other one does not end connections.
  */
 #ifndef POLLER_H
 #define POLLER_H
@@ -14,12 +15,10 @@
 #include <poll.h>
 #include <proton/reactor.h>
 
-/* Descriptors that are none of the reactor's, at a time. */
-#define POLLER_GUESTS_MAX 4
+/* Descriptors that are none of the reactor's, at a time: four of the program's, and a dialer's. */
+#define POLLER_GUESTS_MAX 5
 
 struct poller {
-	pn_reactor_t *reactor;
-	pn_handler_t *library;         /* the library's own I/O handler */
 	pn_selectable_t **selectables; /* not owned; same order as fds */
 	struct pollfd *fds;
 	size_t count, capacity;
@@ -31,10 +30,6 @@ struct poller {
 	uint64_t *time_ns;                       /* TIME_CAUSES sums that waits are added to */
 	struct pollfd guests[POLLER_GUESTS_MAX]; /* they end a wait, and are served by the owner */
 	size_t guest_count;
-
-	/* called with each new descriptor, before it is used */
-	void (*opened)(void *context, int fd);
-	void *context;
 };
 
 /* P serves REACTOR from now on, in place of its global handler. */
@@ -43,7 +38,7 @@ void poller_create(struct poller *p, pn_reactor_t *reactor);
 /* Frees what P has allocated, after the reactor was freed. */
 void poller_destroy(struct poller *p);
 
-/* Does what the reactor's global handler would do with an event, other than waiting. */
+/* One event; those that are not about descriptors are ignored. */
 void poller_handle(struct poller *p, pn_event_t *event, pn_event_type_t type);
 
 /* Writes what there is to write. May put events into the reactor's queue, as may those below. */

@@ -85,7 +85,9 @@ struct report_ready {
 	bool listening;
 	const char *host, *port;
 	const char *address; /* NULL when listening */
-	int64_t at_ns;       /* realtime */
+	/* of the connection, NULL or empty when there is none, or when listening */
+	const char *tls_protocol, *tls_cipher, *sasl_mechanism;
+	int64_t at_ns; /* realtime */
 };
 
 /* Members may be NULL. */

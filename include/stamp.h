@@ -26,7 +26,7 @@ struct stamp {
 	uint64_t content_bytes; /* of the body; of its encoding where it is not one data
 				   section; 0 if it begins beyond the prefix */
 	bool has_sn, has_ts;
-	bool redelivered; /* the header's delivery-count is above 0 */
+	bool redelivered; /* the header's delivery-count, or its first-acquirer, says so */
 };
 
 /* How the last message looked. */

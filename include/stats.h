@@ -34,11 +34,12 @@ struct counters {
 	/* psend: outcomes; sent = the first five + unsettled */
 	uint64_t accepted, rejected, released, modified;
 	uint64_t no_outcome; /* settled by the peer without saying how */
+	uint64_t resent;     /* once more, after their link was lost; they count as sent once */
 	uint64_t call_ns;    /* time in send calls: delivery, send and, if pre-settled, settle */
 
 	/* precv: accounting */
 	uint64_t skipped, reordered, duplicated; /* as in sequence.h; lost = skipped - reordered */
-	uint64_t redelivered;                    /* a delivery count above 0 in the header */
+	uint64_t redelivered;                    /* so the header says */
 	uint64_t aborted;                        /* deliveries that the sender gave up */
 	uint64_t no_sequence, no_timestamp;      /* messages without a readable sn, ts */
 	uint64_t corrupted;                      /* bodies that --check-content found wrong */
@@ -48,6 +49,10 @@ struct counters {
 	uint64_t stalls, stalled_ns;    /* psend: spells without credit and their length */
 	uint64_t grants, granted;       /* precv: calls, and messages granted by them */
 	uint64_t frames_in, frames_out; /* AMQP frames, as the transport counts them */
+
+	/* connections that were lost */
+	uint64_t reconnects;      /* links attached again */
+	uint64_t disconnected_ns; /* from a loss to that, while measuring */
 
 	/* the process; the clock of the report may have stopped before these were read */
 	uint64_t cpu_user_ns, cpu_system_ns;

@@ -13,26 +13,13 @@
 #define WORKER_H
 
 #include "engine.h"
+#include "notes.h"
 #include "options.h"
 #include "report.h"
 
 #include <netdb.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
-
-enum stop_reason {
-	STOP_NONE,
-	STOP_MESSAGES, /* as many as asked for */
-	STOP_EOS,      /* precv: a sender has said that it was the last one */
-	STOP_DURATION,
-	STOP_TIMEOUT,  /* no traffic */
-	STOP_DETACHED, /* the peers are gone */
-	STOP_SIGNAL,
-	STOP_FAILED,
-};
-
-const char *stop_reason_name(enum stop_reason reason);
 
 /* What psend and precv do differently. SELF is the worker's `self`. */
 struct role {
@@ -41,6 +28,7 @@ struct role {
 	void (*open)(void *self);
 	/* LINK is attached: give it a context that is not NULL */
 	void (*attached)(void *self, pn_link_t *link);
+	/* LINK is no more; worker_reconnects() says whether another will take its place */
 	void (*detached)(void *self, pn_link_t *link);
 	void (*deliveries)(void *self, pn_link_t *link, struct engine_batch *batch);
 	/* Whether messages that have come by LINK, which the peer has left, wait to be taken; NULL:
@@ -54,21 +42,6 @@ struct role {
 	void (*drain)(void *self, int abandon_fd);
 	/* EXIT_DONE, _SHORT, _VERIFY or _REFUSED, by what was counted. */
 	enum exit_code (*verdict)(const void *self);
-};
-
-enum note_kind { NOTE_READY, NOTE_BEGAN, NOTE_PERIOD, NOTE_ERROR, NOTE_END };
-
-/* What the worker tells the reporter. The fields behind `kind` are of the kinds named. */
-struct note {
-	enum note_kind kind;
-	struct report_ready ready; /* READY */
-	struct failure failure;    /* ERROR */
-	int64_t at_ns;             /* BEGAN, PERIOD, END: monotonic; of a period, its end */
-	bool warmup, partial;      /* PERIOD, END */
-	struct stats stats;        /* PERIOD, END: all so far, busy time included */
-	int64_t first_ns, last_ns; /* END: of the messages after the warm-up, monotonic; 0: none */
-	enum stop_reason reason;   /* END */
-	enum exit_code code;       /* END: of the run, signals not considered */
 };
 
 enum phase { PHASE_OPENING, PHASE_RUNNING, PHASE_FLUSHING, PHASE_CLOSING };
@@ -89,6 +62,8 @@ struct worker {
 	int64_t began_ns;          /* measuring; then 0 of the report's time scale */
 	int64_t first_ns, last_ns; /* first message after the warm-up, last movement */
 	int64_t quiet_since_ns;    /* for --timeout; 0: not yet ready */
+	int64_t gap_booked_ns;     /* up to when a time without a connection, which is not over,
+				      is in the counters; 0: there is none */
 	int64_t flush_by_ns;
 	int64_t start_at_ns; /* monotonic */
 	uint64_t milestone;  /* messages, at which worker_milestone() is to be called */
@@ -102,13 +77,12 @@ struct worker {
 	/* with the reporter */
 	pthread_t thread;
 	atomic_bool report_asked, stop_asked, abandon_asked;
-	int note_fd;     /* readable when there is a note */
-	int abandon_fd;  /* readable when the run is to be left at once */
-	sem_t note_free; /* the reporter is done with the last note */
-	struct note note;
+	int abandon_fd; /* readable when the run is to be left at once */
+	struct notes notes;
 	struct note end; /* kept until everything is closed */
 	struct report_ready ready;
 	char ready_host[NI_MAXHOST], ready_port[8];
+	struct security_state ready_security;
 };
 
 /* ---- for roles ---- */
@@ -126,25 +100,27 @@ static inline void worker_first(struct worker *w, int64_t now_ns)
 		w->first_ns = now_ns;
 }
 
+/* Whether a connection that was lost is being made again. */
+static inline bool worker_reconnects(const struct worker *w)
+{
+	return engine_is_dialing(&w->engine);
+}
+
 /* stats.n.messages has reached the milestone. */
 void worker_milestone(struct worker *w);
 
+/* Something local is of no use any more: it is reported, and the exit code is FAILURE's. The run
+ * goes on. */
+void worker_fail(struct worker *w, const struct failure *failure);
+
 /* The run is to end, for REASON. Later calls change nothing. */
 void worker_stop(struct worker *w, enum stop_reason reason);
-
-/* The program itself cannot go on: reported, and the run ends with the failure's code, also with
- * --forever. */
-void worker_fail(struct worker *w, const struct failure *failure);
 
 /* ---- for the reporter ---- */
 
 /* Starts the thread. */
 void worker_start(
 	struct worker *w, const struct options *options, const struct role *role, void *self);
-
-/* The note at hand after note_fd became readable; to be given back. */
-const struct note *worker_note(struct worker *w);
-void worker_note_done(struct worker *w);
 
 void worker_ask_report(struct worker *w);  /* a NOTE_PERIOD, unless the run is ending */
 void worker_ask_stop(struct worker *w);    /* in order */

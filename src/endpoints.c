@@ -1,172 +1,30 @@
 #define _GNU_SOURCE
 #include "endpoints.h"
 
-#include "clock.h"
+#include "connections.h"
+#include "security.h"
 
-#include <netdb.h>
 #include <proton/condition.h>
 #include <proton/error.h>
 #include <proton/session.h>
 #include <proton/terminus.h>
 #include <proton/transport.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 
-/* Descriptors that are not connections: standard ones, wake-ups, reports, and what a name service
- * may open for a moment. */
-#define DESCRIPTORS_RESERVED 32
+/* A credit below this cannot come from messages that are on their way. */
+#define CREDIT_OVERFLOW (-(1 << 30))
 
-#define RETRY_EVERY_NS (20 * NS_PER_MS)
+/* In a link's record: that the peer has granted credit. */
+PN_HANDLE(HAS_HAD_CREDIT)
 
-static struct engine_connection *find(struct engine *e, const pn_connection_t *connection)
+/* Sent when there is a transport. The scope of an address is of use to this host alone. */
+void endpoints_open(struct engine *e, pn_connection_t *connection)
 {
-	for (size_t i = 0; i < e->connection_count; i++)
-		if (e->connections[i].connection == connection)
-			return &e->connections[i];
-	return NULL;
-}
-
-/* Which descriptor limit we have is asked before it is reached: at the limit the library's
- * acceptor would spin and say nothing. */
-static void pause_accepting(struct engine *e, bool pause)
-{
-	if (e->acceptor)
-		pn_selectable_set_reading((pn_selectable_t *)e->acceptor, !pause);
-}
-
-static void add(struct engine *e, pn_connection_t *connection)
-{
-	if (e->connection_count == e->connection_capacity) {
-		e->connection_capacity = e->connection_capacity ? 2 * e->connection_capacity : 4;
-		e->connections =
-			realloc(e->connections, e->connection_capacity * sizeof *e->connections);
-		if (!e->connections)
-			fatal(EXIT_INTERNAL, "connections");
-	}
-	e->connections[e->connection_count++] =
-		(struct engine_connection){.connection = connection};
-	if (e->connection_count == e->connection_limit) {
-		complain("%zu connections: the limit of open files; no more are accepted until "
-			 "one ends",
-			e->connection_count);
-		pause_accepting(e, true);
-	}
-}
-
-static void drop(struct engine *e, struct engine_connection *c)
-{
-	if (e->connection_count == e->connection_limit)
-		pause_accepting(e, false);
-	*c = e->connections[--e->connection_count];
-}
-
-/* For error texts. */
-void endpoints_name_peer(const struct engine *e, char *text, size_t size)
-{
-	bool ipv6 = strchr(e->options->host, ':');
-	snprintf(text, size, "%s %s%s%s:%s", e->options->listen ? "listening on" : "connection to",
-		ipv6 ? "[" : "", e->options->host, ipv6 ? "]" : "", e->options->port);
-}
-
-/* "connection to" or "connection from" the peer of CONNECTION. */
-static void name_connection(
-	const struct engine *e, pn_connection_t *connection, char *text, size_t size)
-{
-	const char *from = e->options->listen
-		? pn_reactor_get_connection_address(e->reactor, connection)
-		: NULL;
-	if (from)
-		snprintf(text, size, "connection from %s", from);
-	else
-		endpoints_name_peer(e, text, size);
-}
-
-static void copy_condition(struct failure *failure, pn_condition_t *condition)
-{
-	const char *name = pn_condition_get_name(condition);
-	const char *description = pn_condition_get_description(condition);
-	/* which system call failed is of no use to anybody: "recv: Connection refused" */
-	if (description
-		&& (!strncmp(description, "recv: ", 6) || !strncmp(description, "send: ", 6)))
-		description += 6;
-	snprintf(failure->condition, sizeof failure->condition, "%s", name ? name : "");
-	snprintf(failure->description, sizeof failure->description, "%s",
-		description ? description : "");
-	failure->description[strcspn(failure->description, "\n")] = '\0';
-	if (name && !strcmp(name, "amqp:unauthorized-access") && failure->code)
-		failure->code = EXIT_SECURITY;
-}
-
-/* Reports what went wrong with WHAT, once a connection. Before the peer has opened one, an I/O
- * error may pass: the attempt is repeated for a while. */
-static void fail(
-	struct engine *e, pn_connection_t *connection, const char *what, pn_condition_t *condition)
-{
-	struct engine_connection *c = find(e, connection);
-	if (!c || c->failed || e->closing)
-		return;
-	c->failed = true;
-	/* a listening program does not mind who only knocks */
-	bool stranger = e->options->listen && !c->attached;
-	struct failure failure = {.code = stranger ? EXIT_DONE : EXIT_CONNECTION};
-	char name[sizeof failure.what - 32];
-	name_connection(e, connection, name, sizeof name);
-	snprintf(failure.what, sizeof failure.what, "%s%s", what, name);
-	copy_condition(&failure, condition);
-	if (!e->options->listen && !e->opened && !strcmp(failure.condition, "proton:io")) {
-		e->attempt = failure;
-		e->retry_at_ns = clock_monotonic_ns() + RETRY_EVERY_NS;
-	} else {
-		e->callbacks->failed(e->context, &failure);
-	}
-}
-
-/* A numeric address and port of the socket FD; false if it has none. */
-static bool local_address(int fd, char *host, size_t host_size, char *port, size_t port_size)
-{
-	struct sockaddr_storage address;
-	socklen_t size = sizeof address;
-	return !getsockname(fd, (struct sockaddr *)&address, &size)
-		&& !getnameinfo((struct sockaddr *)&address, size, host, (socklen_t)host_size, port,
-			(socklen_t)port_size, NI_NUMERICHOST | NI_NUMERICSERV);
-}
-
-/* Opens the listening socket. */
-void endpoints_listen(struct engine *e)
-{
-	struct rlimit files = {.rlim_cur = RLIM_INFINITY};
-	getrlimit(RLIMIT_NOFILE, &files);
-	e->connection_limit = files.rlim_cur > DESCRIPTORS_RESERVED + 1
-		? files.rlim_cur - DESCRIPTORS_RESERVED
-		: 1;
-	e->acceptor = pn_reactor_acceptor(e->reactor, e->options->host, e->options->port, NULL);
-	if (!e->acceptor) {
-		struct failure failure = {.code = EXIT_CONNECTION};
-		endpoints_name_peer(e, failure.what, sizeof failure.what);
-		snprintf(failure.description, sizeof failure.description, "%s",
-			pn_error_text(pn_reactor_error(e->reactor)));
-		failure.description[strcspn(failure.description, "\n")] = '\0';
-		e->callbacks->failed(e->context, &failure);
-		e->callbacks->lost(e->context);
-		return;
-	}
-	char host[NI_MAXHOST], port[6];
-	if (local_address(pn_selectable_get_fd((pn_selectable_t *)e->acceptor), host, sizeof host,
-		    port, sizeof port))
-		e->callbacks->listening(e->context, host, port);
-}
-
-/* One session and one link; the socket is opened by the reactor when it handles the open. */
-void endpoints_connect(struct engine *e)
-{
-	e->attempt = (struct failure){.code = EXIT_DONE};
-	pn_connection_t *connection = pn_reactor_connection_to_host(
-		e->reactor, e->options->host, e->options->port, pn_reactor_get_handler(e->reactor));
+	const char *host = e->options->host;
 	pn_connection_set_container(connection, e->options->container_id);
-	pn_connection_set_hostname(connection, e->options->host);
+	pn_connection_set_hostname(connection, strndupa(host, strcspn(host, "%")));
+	security_identify(e->options->security, connection);
 	pn_connection_open(connection);
 	pn_session_t *session = pn_session(connection);
 	if (e->options->session_window_bytes)
@@ -199,13 +57,6 @@ static bool lingers(struct engine *e, pn_link_t *link)
 		fatal(EXIT_INTERNAL, "links");
 	e->lingering[e->lingering_count++] = link;
 	return true;
-}
-
-/* The only connection of a program that has made it is of no use any more. */
-static void lose(struct engine *e)
-{
-	if (!e->options->listen && !e->closing && !e->lingering_count)
-		e->callbacks->lost(e->context);
 }
 
 static void close_link(struct engine *e, pn_link_t *link)
@@ -255,29 +106,18 @@ void endpoints_finish(struct engine *e)
 		pn_link_free(link);
 		if (unbound)
 			release(e, connection);
-		lose(e);
+		connections_lose(e);
 	}
 }
 
 /* Everything, in the order link, connection. */
 void endpoints_close(struct engine *e)
 {
-	if (e->acceptor)
-		pn_acceptor_close(e->acceptor);
-	e->acceptor = NULL;
 	endpoints_finish(e);
 	for (size_t i = 0; i < e->connection_count; i++) {
 		close_links(e, e->connections[i].connection, NULL);
 		pn_connection_close(e->connections[i].connection);
 	}
-}
-
-static void bound(struct engine *e, pn_transport_t *transport)
-{
-	if (e->options->max_frame_bytes)
-		pn_transport_set_max_frame(transport, e->options->max_frame_bytes);
-	if (e->options->idle_timeout_ms)
-		pn_transport_set_idle_timeout(transport, e->options->idle_timeout_ms);
 }
 
 static void connection_opened(struct engine *e, pn_connection_t *connection)
@@ -323,12 +163,14 @@ static bool accept_link(struct engine *e, pn_link_t *link)
 }
 
 /* The peer refuses a link by attaching it without the terminus that was asked for; its detach,
- * which says why, follows. */
+ * which says why, follows. The library does not tell an absent source from one without address,
+ * which is no refusal: unless the detach is here already, it is taken for that. */
 static bool refused(struct engine *e, pn_link_t *link)
 {
-	pn_terminus_t *terminus =
-		e->options->sender ? pn_link_remote_target(link) : pn_link_remote_source(link);
-	return pn_terminus_get_type(terminus) == PN_UNSPECIFIED;
+	if (e->options->sender)
+		return pn_terminus_get_type(pn_link_remote_target(link)) == PN_UNSPECIFIED;
+	return pn_terminus_get_type(pn_link_remote_source(link)) == PN_UNSPECIFIED
+		&& pn_link_state(link) & PN_REMOTE_CLOSED;
 }
 
 static void link_opened(struct engine *e, pn_link_t *link)
@@ -338,10 +180,11 @@ static void link_opened(struct engine *e, pn_link_t *link)
 	bool ours = !(pn_link_state(link) & PN_LOCAL_UNINIT);
 	if (ours ? refused(e, link) : !accept_link(e, link))
 		return;
-	e->attached = true;
-	struct engine_connection *c = find(e, pn_session_connection(pn_link_session(link)));
-	if (c)
-		c->attached = true;
+	struct engine_connection *c =
+		connections_find(e, pn_session_connection(pn_link_session(link)));
+	if (!c || c->failed)
+		return;
+	connections_attached(e, c);
 	/* Deliveries count as references to their link. Without one of ours, the library would run
 	 * the link's finalizer, and keep the link after all, with each delivery that comes and goes
 	 * alone: 700 instructions. */
@@ -354,71 +197,126 @@ static void link_closed(struct engine *e, pn_link_t *link)
 	pn_condition_t *condition = pn_link_remote_condition(link);
 	bool unexpected = !pn_link_get_context(link) && !e->options->listen;
 	if (pn_condition_is_set(condition) || unexpected)
-		fail(e, pn_session_connection(pn_link_session(link)), "link of ", condition);
+		connections_fail(e, pn_session_connection(pn_link_session(link)), "link of ",
+			condition, false);
 	if (lingers(e, link))
 		return;
 	close_link(e, link);
 	pn_link_free(link);
-	lose(e);
+	connections_lose(e);
+}
+
+/* Ends a link on account of what the peer has done. */
+static void refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
+{
+	pn_condition_t *ours = pn_link_condition(link);
+	pn_condition_set_name(ours, condition);
+	pn_condition_set_description(ours, why);
+	connections_fail(e, pn_session_connection(pn_link_session(link)), "link of ", ours, false);
+	close_link(e, link);
+	connections_lose(e);
+}
+
+/* The library counts credit as an int: a grant of 2^31 or more reads as less than none, and it
+ * would never send. Negative credit comes also from a grant that was taken back while messages were
+ * on their way, but not as much, and not before any was granted. */
+static void credit_granted(struct engine *e, pn_link_t *link)
+{
+	if (!pn_link_is_sender(link) || !pn_link_get_context(link))
+		return;
+	pn_record_t *record = pn_link_attachments(link);
+	int credit = pn_link_credit(link);
+	bool first = !pn_record_has(record, HAS_HAD_CREDIT);
+	if (credit < CREDIT_OVERFLOW || (credit < 0 && first))
+		refuse(e, link, "amqp:not-implemented",
+			"the peer has granted more than 2147483647 messages");
+	else if (credit > 0 && first)
+		pn_record_def(record, HAS_HAD_CREDIT, PN_VOID);
 }
 
 static void session_closed(struct engine *e, pn_session_t *session)
 {
 	pn_condition_t *condition = pn_session_remote_condition(session);
 	if (pn_condition_is_set(condition))
-		fail(e, pn_session_connection(session), "session of ", condition);
+		connections_fail(
+			e, pn_session_connection(session), "session of ", condition, false);
 	close_links(e, pn_session_connection(session), session);
 	pn_session_close(session);
-	lose(e);
+	connections_lose(e);
 }
 
+/* With its link, or before there was one. */
+static bool is_in_use(struct engine *e, pn_connection_t *connection)
+{
+	struct engine_connection *c = connections_find(e, connection);
+	if (c && !c->attached)
+		return true;
+	for (pn_link_t *l = pn_link_head(connection, 0); l; l = pn_link_next(l, 0))
+		if (pn_link_get_context(l))
+			return true;
+	return false;
+}
+
+/* A peer that is being shut down says amqp:connection:forced, or nothing; one to whom the bytes
+ * between us have come to an end within a frame, amqp:connection:framing-error. */
 static void connection_closed(struct engine *e, pn_connection_t *connection)
 {
 	pn_condition_t *condition = pn_connection_remote_condition(connection);
-	if (pn_condition_is_set(condition))
-		fail(e, connection, "", condition);
+	const char *name = pn_condition_get_name(condition);
+	if (name)
+		connections_fail(e, connection, "", condition,
+			!strcmp(name, "amqp:connection:forced")
+				|| !strcmp(name, "amqp:connection:framing-error"));
+	else if (e->options->reconnect_attempts && is_in_use(e, connection))
+		connections_fail(e, connection, "", NULL, true);
 	close_links(e, connection, NULL);
 	pn_connection_close(connection);
+}
+
+/* Whatever has failed, nothing more is to be expected of its socket: what we would still like to
+ * say is written if that needs no waiting. */
+static void transport_failed(struct engine *e, pn_transport_t *transport)
+{
+	pn_connection_t *connection = pn_transport_connection(transport);
+	if (connection)
+		connections_fail(e, connection, "", pn_transport_condition(transport), true);
+	socket_abort(transport);
 }
 
 /* The socket is gone. */
 static void transport_closed(struct engine *e, pn_transport_t *transport)
 {
 	pn_connection_t *connection = pn_transport_connection(transport);
-	struct engine_connection *c = connection ? find(e, connection) : NULL;
-	if (!c)
-		return;
-	/* the error event may come too late: after the connection is taken from its transport */
-	pn_condition_t *condition = pn_transport_condition(transport);
-	if (pn_condition_is_set(condition))
-		fail(e, connection, "", condition);
-	close_links(e, connection, NULL);
-	e->frames_in += pn_transport_get_frames_input(transport);
-	e->frames_out += pn_transport_get_frames_output(transport);
-	c = find(e, connection);
-	if (c)
-		drop(e, c);
-	if (!e->retry_at_ns)
-		lose(e);
+	struct engine_connection *c = connection ? connections_find(e, connection) : NULL;
+	if (c) {
+		/* the error event may come too late: after the connection is taken from its
+		 * transport */
+		pn_condition_t *condition = pn_transport_condition(transport);
+		if (pn_condition_is_set(condition))
+			connections_fail(e, connection, "", condition, true);
+		close_links(e, connection, NULL);
+		e->frames_in += pn_transport_get_frames_input(transport);
+		e->frames_out += pn_transport_get_frames_output(transport);
+		connections_drop(e, connections_find(e, connection));
+		connections_lose(e);
+	}
+	pn_transport_unbind(transport);
 }
 
 /* By kind of event. */
 void endpoints_handle(struct engine *e, pn_event_t *event, pn_event_type_t type)
 {
 	switch (type) {
-	case PN_CONNECTION_INIT: add(e, pn_event_connection(event)); break;
-	case PN_CONNECTION_BOUND: bound(e, pn_event_transport(event)); break;
 	case PN_CONNECTION_REMOTE_OPEN: connection_opened(e, pn_event_connection(event)); break;
 	case PN_SESSION_REMOTE_OPEN: session_opened(e, pn_event_session(event)); break;
 	case PN_LINK_REMOTE_OPEN: link_opened(e, pn_event_link(event)); break;
+	case PN_LINK_FLOW: credit_granted(e, pn_event_link(event)); break;
 	case PN_LINK_REMOTE_DETACH:
 	case PN_LINK_REMOTE_CLOSE: link_closed(e, pn_event_link(event)); break;
 	case PN_SESSION_REMOTE_CLOSE: session_closed(e, pn_event_session(event)); break;
 	case PN_CONNECTION_REMOTE_CLOSE: connection_closed(e, pn_event_connection(event)); break;
-	case PN_TRANSPORT_ERROR:
-		fail(e, pn_event_connection(event), "",
-			pn_transport_condition(pn_event_transport(event)));
-		break;
+	case PN_TRANSPORT: socket_update(pn_event_transport(event)); break;
+	case PN_TRANSPORT_ERROR: transport_failed(e, pn_event_transport(event)); break;
 	case PN_TRANSPORT_CLOSED: transport_closed(e, pn_event_transport(event)); break;
 	case PN_CONNECTION_UNBOUND: release(e, pn_event_connection(event)); break;
 	default: break;

@@ -2,16 +2,13 @@
 #include "engine.h"
 
 #include "clock.h"
+#include "connections.h"
 #include "endpoints.h"
 
+#include <proton/selectable.h>
 #include <proton/session.h>
 #include <proton/transport.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-
-/* A peer that is just being started may not listen yet: "precv & psend" must work. */
-#define RETRY_FOR_NS NS_PER_S
 
 static void quiesced(struct engine *e);
 
@@ -91,46 +88,15 @@ static void finish(struct engine *e)
 	e->anchor = NULL;
 }
 
-static void give_up_connecting(struct engine *e)
-{
-	if (!e->attempt.code) {
-		e->attempt.code = EXIT_CONNECTION;
-		endpoints_name_peer(e, e->attempt.what, sizeof e->attempt.what);
-		snprintf(e->attempt.description, sizeof e->attempt.description,
-			"no %s within the connect timeout", e->opened ? "attached link" : "answer");
-	}
-	e->callbacks->failed(e->context, &e->attempt);
-	e->callbacks->lost(e->context);
-	engine_turn_by(e, 0); /* this one is over: the program acts in the next */
-}
-
-/* Connect again, give up connecting, give up closing: whichever is due. */
+/* What is due: something of a connection that is being made, or to give up closing. */
 static void check_timers(struct engine *e, int64_t now_ns)
 {
-	if (e->closing) {
-		if (now_ns >= e->close_by_ns)
-			engine_abandon(e);
-		else
-			engine_turn_by(e, e->close_by_ns);
-		return;
-	}
-	if (e->options->listen || e->attached)
-		return;
-	int64_t give_up_ns = e->started_ns + e->options->connect_timeout_ns;
-	bool refused = e->retry_at_ns && now_ns >= e->started_ns + RETRY_FOR_NS;
-	if (now_ns >= give_up_ns || refused) {
-		give_up_connecting(e);
-		return;
-	}
-	engine_turn_by(e, give_up_ns);
-	if (!e->retry_at_ns)
-		return;
-	if (now_ns >= e->retry_at_ns) {
-		e->retry_at_ns = 0;
-		endpoints_connect(e);
-	} else {
-		engine_turn_by(e, e->retry_at_ns);
-	}
+	if (!e->closing)
+		connections_turn(e, now_ns);
+	else if (now_ns >= e->close_by_ns)
+		engine_abandon(e);
+	else
+		engine_turn_by(e, e->close_by_ns);
 }
 
 /* Everything that has arrived is handled: the program's turn. */
@@ -176,20 +142,6 @@ static void dispatch(pn_handler_t *handler, pn_event_t *event, pn_event_type_t t
 	handle_all(*(struct engine **)pn_handler_mem(handler), event);
 }
 
-/* Buffer sizes of sockets; other descriptors are left alone. */
-static void opened(void *context, int fd)
-{
-	struct engine *e = context;
-	int type;
-	socklen_t size = sizeof type;
-	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size))
-		return;
-	if (e->options->sndbuf_bytes)
-		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &e->options->sndbuf_bytes, sizeof(int));
-	if (e->options->rcvbuf_bytes)
-		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &e->options->rcvbuf_bytes, sizeof(int));
-}
-
 /* The reactor and its handlers. */
 void engine_create(struct engine *e, const struct engine_options *options,
 	const struct engine_callbacks *callbacks, void *context, struct stats *stats)
@@ -205,13 +157,12 @@ void engine_create(struct engine *e, const struct engine_options *options,
 	pn_decref(handler);
 	poller_create(&e->poller, e->reactor);
 	e->poller.time_ns = stats->n.time_ns;
-	e->poller.opened = opened;
-	e->poller.context = e;
 }
 
 /* Frees all of it. */
 void engine_destroy(struct engine *e)
 {
+	dialer_stop(&e->dialer);
 	pn_reactor_free(e->reactor);
 	poller_destroy(&e->poller);
 	free(e->connections);
@@ -221,20 +172,29 @@ void engine_destroy(struct engine *e)
 /* From the first event to the last. */
 void engine_run(struct engine *e)
 {
-	e->started_ns = clock_monotonic_ns();
 	pn_reactor_start(e->reactor);
 	e->anchor = pn_reactor_selectable(e->reactor);
 	pn_reactor_update(e->reactor, e->anchor);
-	if (e->options->listen)
-		endpoints_listen(e);
-	else
-		endpoints_connect(e);
+	connections_start(e);
 	while (pn_reactor_process(e->reactor) && !e->abandoned)
 		;
 	if (!e->abandoned)
 		pn_reactor_process(e->reactor); /* the final event */
 	engine_count_frames(e);
 	pn_collector_release(pn_reactor_collector(e->reactor));
+}
+
+/* A server's end of a connection. */
+void engine_adopt(struct engine *e, int fd)
+{
+	connections_accept(e, fd);
+}
+
+/* Whatever is under way is given up. */
+void engine_end_dialing(struct engine *e)
+{
+	e->dialing_ended = true;
+	dialer_stop(&e->dialer);
 }
 
 /* Starts closing. */
@@ -244,6 +204,7 @@ void engine_close(struct engine *e)
 		return;
 	e->closing = true;
 	e->close_by_ns = clock_monotonic_ns() + e->options->close_timeout_ns;
+	connections_stop(e);
 	endpoints_close(e);
 }
 

@@ -3,6 +3,8 @@
 
 #include "credit.h"
 #include "fatal.h"
+#include "option_connection.h"
+#include "option_message.h"
 #include "option_table.h"
 #include "units.h"
 
@@ -15,86 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_HOST    "127.0.0.1"
-#define DEFAULT_PORT    "5672"
-#define DEFAULT_ADDRESS "ppair"
-
-static bool is_given(const struct options *o, const char *name)
-{
-	for (size_t i = 0; i < option_table_rows; i++)
-		if (o->given[i] && option_table[i].programs & o->program
-			&& !strcmp(option_table[i].name, name))
-			return true;
-	return false;
-}
-
-/* What a URL says, into the peer; parts that it does not have are left alone. */
-static void apply_url(struct options *o, const char *option, const char *text)
-{
-	struct url url;
-	const char *error = url_parse(text, &url);
-	if (!error && url.secure)
-		error = "asks for TLS, which this version does not have";
-	if (!error && url.has_credentials)
-		error = "has a user, but this version does not authenticate";
-	if (error) /* the text may hold a password: it is not repeated */
-		fatalx(EXIT_USAGE, "%s: %s", option, error);
-	strcpy(o->peer.host, url.host);
-	if (*url.port)
-		strcpy(o->peer.port, url.port);
-	if (url.address && *url.address)
-		o->peer.address = url.address;
-}
-
-static void check_connecting(struct options *o)
-{
-	strcpy(o->peer.host, DEFAULT_HOST);
-	strcpy(o->peer.port, DEFAULT_PORT);
-	o->peer.address = DEFAULT_ADDRESS;
-	if (o->url)
-		apply_url(o, "URL", o->url);
-	if (o->broker)
-		apply_url(o, "--broker", o->broker);
-	if (o->address)
-		o->peer.address = o->address;
-	bool ipv6 = strchr(o->peer.host, ':');
-	snprintf(o->peer_url, sizeof o->peer_url, "amqp://%s%s%s:%s", ipv6 ? "[" : "", o->peer.host,
-		ipv6 ? "]" : "", o->peer.port);
-	o->broker = o->peer_url;
-	o->address = o->peer.address;
-	if (!strcmp(o->peer.port, "0"))
-		fatalx(EXIT_USAGE, "URL: port 0 is for --listen");
-	if (o->forever)
-		fatalx(EXIT_USAGE, "--forever: needs --listen");
-}
-
-static void check_listening(struct options *o)
-{
-	const char *error = NULL;
-	if (o->url || o->broker || o->address)
-		fatalx(EXIT_USAGE, "--listen: cannot be combined with %s",
-			o->url              ? "a URL"
-				: o->broker ? "--broker"
-					    : "--address");
-	if (o->link_name)
-		fatalx(EXIT_USAGE,
-			"--link-name: the peer names the links of a program that "
-			"listens");
-	error = url_parse_host_port(o->listen, &o->peer);
-	if (error)
-		fatalx(EXIT_USAGE, "--listen: %s: it must be HOST:PORT", error);
-	o->peer.address = NULL;
-}
-
 static void check_connection(struct options *o)
 {
-	bool connects = o->url || o->broker || o->address;
-	if (o->program == PROGRAM_PRECV && !connects && !o->listen)
-		o->listen = DEFAULT_HOST ":" DEFAULT_PORT;
-	if (o->listen)
-		check_listening(o);
-	else
-		check_connecting(o);
+	option_connection_check(o);
 	if (o->session_window_bytes && !o->max_frame_bytes)
 		fatalx(EXIT_USAGE, "--session-window: needs --max-frame, in which it is counted");
 	if (o->session_window_bytes && o->session_window_bytes < o->max_frame_bytes)
@@ -112,16 +37,10 @@ static void check_connection(struct options *o)
 
 static void check_load(struct options *o)
 {
-	if (o->program == PROGRAM_PSEND && o->duration_ns && !is_given(o, "messages"))
+	if (o->program == PROGRAM_PSEND && o->duration_ns && !option_given(o, "messages"))
 		o->messages = 0;
 	if (o->presettled && o->max_unsettled)
 		fatalx(EXIT_USAGE, "--max-unsettled: nothing is unsettled with --presettled");
-	if (o->content_string && is_given(o, "content-size"))
-		fatalx(EXIT_USAGE, "--content-size: cannot be combined with --content-string");
-	if (o->content_string)
-		o->content_size_bytes = strlen(o->content_string);
-	o->has_ttl = is_given(o, "ttl");
-	o->has_priority = is_given(o, "priority");
 }
 
 static void check_credit(struct options *o)
@@ -131,12 +50,12 @@ static void check_credit(struct options *o)
 	if (o->drain_batch && (o->work_ns || o->receive_rate_per_s > 0))
 		fatalx(EXIT_USAGE, "--drain-batch: messages are taken one by one with %s",
 			o->work_ns ? "--work" : "--receive-rate");
-	if (!is_given(o, "credit-low"))
+	if (!option_given(o, "credit-low"))
 		o->credit_low = o->credit / 2;
 	if (o->credit_low >= o->credit)
 		fatalx(EXIT_USAGE, "--credit-low: %" PRIu64 " is not below --credit %" PRIu64,
 			o->credit_low, o->credit);
-	if (!is_given(o, "credit-add"))
+	if (!option_given(o, "credit-add"))
 		o->credit_add = o->credit - o->credit_low;
 	if (o->credit_low + o->credit_add > CREDIT_MAX)
 		fatalx(EXIT_USAGE, "--credit-add: credit would exceed %d", CREDIT_MAX);
@@ -183,12 +102,12 @@ static void refuse_same(
 
 static void check_report(struct options *o)
 {
-	if (o->report_total && (o->report_every || is_given(o, "interval")))
+	if (o->report_total && (o->report_every || option_given(o, "interval")))
 		fatalx(EXIT_USAGE, "--report-total: cannot be combined with --%s",
 			o->report_every ? "report-every" : "interval");
-	if (o->report_total || (o->report_every && !is_given(o, "interval")))
+	if (o->report_total || (o->report_every && !option_given(o, "interval")))
 		o->interval_ns = 0;
-	o->has_events = is_given(o, "events");
+	o->has_events = option_given(o, "events");
 	if (o->has_events)
 		check_events(o);
 	refuse_same("hdr", o->hdr, "output", o->output);
@@ -232,7 +151,7 @@ static void check_cpus(struct options *o)
 
 static void check_parent(struct options *o)
 {
-	o->has_parent_fd = is_given(o, "parent-fd");
+	o->has_parent_fd = option_given(o, "parent-fd");
 	if (o->has_parent_fd)
 		check_descriptor("--parent-fd", o->parent_fd);
 }
@@ -242,6 +161,7 @@ void options_check(struct options *o)
 {
 	check_connection(o);
 	check_load(o);
+	options_check_message(o);
 	check_credit(o);
 	check_report(o);
 	check_cpus(o);
@@ -254,6 +174,8 @@ void options_check(struct options *o)
 		.address = o->peer.address,
 		.container_id = o->container_id,
 		.link_name = o->link_name,
+		.reconnect_attempts = o->reconnect_attempts,
+		.security = o->security,
 		.connect_timeout_ns = (int64_t)o->connect_timeout_ns,
 		.close_timeout_ns = (int64_t)o->close_timeout_ns,
 		.idle_timeout_ms = (uint32_t)(o->idle_timeout_ns / NS_PER_MS),

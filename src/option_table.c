@@ -2,6 +2,8 @@
 
 #include "credit.h"
 
+#include <string.h>
+
 static const char *const FORMATS[] = {"text", "csv", "json", NULL};
 static const char *const CLOCKS[] = {"realtime", "monotonic", NULL};
 static const char *const OUTCOMES[] = {"accepted", "rejected", "released", "modified", NULL};
@@ -17,12 +19,13 @@ static const char *const OUTCOMES[] = {"accepted", "rejected", "released", "modi
 /* In the order of --help. */
 const struct option_row option_table[] = {
 	HEADING(BOTH, "Connection:"),
-	{ROW(BOTH, TEXT, 'b', "broker", broker), .argument = "URL",
+	{ROW(BOTH, URL, 'b', "broker", broker), .argument = "URL",
 		.help = "connect there; its parts override those of the URL argument"},
 	{ROW(BOTH, TEXT, 'a', "address", address), .argument = "ADDR",
 		.help = "node at the peer; overrides that of the URL"},
 	{ROW(BOTH, TEXT, 'l', "listen", listen), .argument = "HOST:PORT",
-		.help = "accept connections instead of making one; port 0: the kernel chooses"},
+		.help = "accept connections instead of making one; port 0: the kernel chooses; "
+			"amqps:// before it: TLS only"},
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "connect-timeout", connect_timeout_ns), .argument = "T",
 		.initial = "10s", .min = 1,
 		.help = "from the start until the link is attached; a refused connection is tried "
@@ -56,8 +59,9 @@ const struct option_row option_table[] = {
 		.help = "with the first line of FILE as password; without it, that of the URL or "
 			"of the environment's PPAIR_PASSWORD"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "sasl-mechs", sasl_mechanisms), .argument = "LIST",
-		.shown = "what the peer offers",
-		.help = "SASL mechanisms that may be used, e.g. PLAIN,EXTERNAL; none: no SASL"},
+		.shown = "PLAIN with a user, else EXTERNAL with a certificate, or ANONYMOUS",
+		.help = "SASL mechanisms that may be used, or none: no SASL; when listening, one "
+			"of these must be"},
 	{ROW(BOTH, FLAG, KEY_LONG_ONLY, "sasl-insecure", sasl_insecure),
 		.help = "send a password over a connection without TLS"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "tls-ca", tls_ca), .argument = "FILE",
@@ -80,7 +84,7 @@ const struct option_row option_table[] = {
 
 	HEADING(BOTH, "Load:"),
 	{ROW(PSEND, COUNT, 'm', "messages", messages), .argument = "N", .initial = "1m",
-		.shown = "1000000, or no limit with --duration",
+		.shown = "1000000, or no limit with --duration or --content-stdin",
 		.help = "send N messages in all; 0: no limit"},
 	{ROW(PRECV, COUNT, 'm', "messages", messages), .argument = "N", .initial = "0",
 		.help = "end after N messages; 0: no limit"},
@@ -128,18 +132,18 @@ const struct option_row option_table[] = {
 
 	HEADING(BOTH, "Message:"),
 	{ROW(PSEND, BYTES, KEY_LONG_ONLY, "content-size", content_size_bytes), .argument = "N",
-		.initial = "100", .max = 1 << 30, .help = "body of N bytes"},
+		.shown = "100", .max = OPTIONS_CONTENT_MAX, .help = "body of N bytes"},
 	{ROW(PSEND, TEXT, KEY_LONG_ONLY, "content-string", content_string), .argument = "S",
 		.help = "body S"},
 	{ROW(PSEND, TEXT, KEY_LONG_ONLY, "content-file", content_file), .argument = "FILE",
-		.help = "body from FILE"},
+		.help = "body from FILE, as it is at the start"},
 	{ROW(PSEND, FLAG, KEY_LONG_ONLY, "content-stdin", content_stdin),
-		.help = "one message for each line of standard input, until its end"},
+		.help = "a message for each line of standard input, until its end or --messages"},
 	{ROW(PSEND, LIST, KEY_LONG_ONLY, "content-map", content_map), .argument = "K=V",
 		.help = "body is a map with this entry; may be given again"},
 	{ROW(BOTH, FLAG, KEY_LONG_ONLY, "check-content", check_content),
-		.help = "put length and checksum into the body; precv exits with 5 if one does "
-			"not fit"},
+		.help = "begin bodies with number, length and CRC-32; precv exits with 5 if one "
+			"does not fit"},
 	{ROW(PSEND, TEXT, KEY_LONG_ONLY, "content-type", content_type), .argument = "TYPE",
 		.help = "MIME type of the body"},
 	{ROW(PSEND, TEXT, KEY_LONG_ONLY, "subject", subject), .argument = "S",
@@ -162,13 +166,14 @@ const struct option_row option_table[] = {
 	{ROW(PSEND, COUNT, KEY_LONG_ONLY, "group-interleave", group_interleave), .argument = "N",
 		.initial = "1", .min = 1, .max = 10000, .help = "fill N groups at a time, in turn"},
 	{ROW(PSEND, TEXT, KEY_LONG_ONLY, "group-prefix", group_prefix), .argument = "S",
-		.initial = "GROUP-", .help = "a group's name is S and its number"},
+		.initial = "GROUP-", .help = "a group's name is S and its number, from 0 on"},
 	{ROW(PSEND, TEXT, KEY_LONG_ONLY, "group-key", group_key), .argument = "K",
 		.shown = "AMQP's group-id",
 		.help = "put the group's name into application property K"},
 	{ROW(PSEND, COUNT, KEY_LONG_ONLY, "send-eos", send_eos), .argument = "N", .initial = "0",
 		.max = 1000000,
-		.help = "when done, send N messages that tell N receivers so; they do not count"},
+		.help = "when done, send N messages with body eos, to the links in turn; they do "
+			"not count"},
 	{ROW(PSEND, FLAG, KEY_LONG_ONLY, "durable", durable), .help = "mark messages as durable"},
 	{ROW(PSEND, NUMBER, KEY_LONG_ONLY, "ttl", ttl_ms), .argument = "MS", .unit = "_ms",
 		.shown = "none", .min = 1, .max = UINT32_MAX,
@@ -238,3 +243,13 @@ const struct option_row option_table[] = {
 };
 
 const size_t option_table_rows = sizeof option_table / sizeof *option_table;
+
+/* Of the program's own row, if both have one of this name. */
+bool option_given(const struct options *o, const char *name)
+{
+	for (size_t i = 0; i < option_table_rows; i++)
+		if (o->given[i] && option_table[i].programs & o->program
+			&& !strcmp(option_table[i].name, name))
+			return true;
+	return false;
+}

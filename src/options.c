@@ -112,6 +112,7 @@ static void set(struct options *o, const struct option_row *row, const char *tex
 			refuse(row, text, error);
 		break;
 	case KIND_TEXT:
+	case KIND_URL:
 		if (!*text)
 			refuse(row, text, "is empty");
 		*(const char **)to = text;
@@ -182,6 +183,16 @@ static int finish_output(void)
 	return EXIT_INTERNAL;
 }
 
+/* A copy of an argument, in which the password is overwritten: others can read it. */
+static const char *take_url(char *argument)
+{
+	char *copy = strdup(argument);
+	if (!copy)
+		fatal(EXIT_INTERNAL, "options");
+	url_remove_password(argument);
+	return copy;
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
 	struct parser *p = state->input;
@@ -203,13 +214,13 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (p->o->url) /* which may hold a password: it is not repeated */
 			fatalx(EXIT_USAGE, "URL: there is more than one");
-		p->o->url = text;
+		p->o->url = take_url(text);
 		return 0;
 	}
 	size_t row = row_of_key(p, key);
 	if (row == option_table_rows)
 		return ARGP_ERR_UNKNOWN;
-	set(p->o, &option_table[row], text);
+	set(p->o, &option_table[row], option_table[row].kind == KIND_URL ? take_url(text) : text);
 	p->o->given[row] = true;
 	return 0;
 }
@@ -259,24 +270,24 @@ static void make_argp_options(enum program program, struct argp_option *to)
 
 static const char DOC_PSEND[] =
 	"Sends AMQP 1.0 messages as fast as libqpid-proton can, and says where the time went.\v"
-	"URL is [amqp://]HOST[:PORT][/ADDRESS]; without it, psend connects to "
+	"URL is [amqp[s]://][USER[:PASSWORD]@]HOST[:PORT][/ADDRESS]; without it, psend connects to "
 	"amqp://127.0.0.1:5672/ppair.\n\n"
 	"Counts take k m g (powers of 1000), bytes k M G and Ki Mi Gi, times ns us ms s min h "
 	"(no unit: seconds).\n\n"
 	"Exit status: 0 done, nothing missing; 1 internal or local I/O error; 2 could not connect, "
-	"or connection, session or link failed; 3 refused for lack of authentication; 4 fewer "
+	"or connection, session or link failed; 3 authentication or TLS failed; 4 fewer "
 	"messages sent and settled than asked; "
 	"6 rejected, released or modified messages; 64 usage; 128+n ended by signal n.";
 
 static const char DOC_PRECV[] =
 	"Receives AMQP 1.0 messages as fast as libqpid-proton can, and says where the time went.\v"
-	"URL is [amqp://]HOST[:PORT][/ADDRESS]; without it, precv listens on 127.0.0.1:5672, and "
-	"ends when every sender that attached has detached. A message whose body is eos, as "
-	"psend --send-eos sends it, ends it too.\n\n"
+	"URL is [amqp[s]://][USER[:PASSWORD]@]HOST[:PORT][/ADDRESS]; without it, precv listens on "
+	"127.0.0.1:5672, and ends when every sender that attached has detached. A message whose "
+	"body is eos, as psend --send-eos sends it, ends it too.\n\n"
 	"Counts take k m g (powers of 1000), bytes k M G and Ki Mi Gi, times ns us ms s min h "
 	"(no unit: seconds).\n\n"
 	"Exit status: 0 done, nothing missing; 1 internal or local I/O error; 2 could not connect "
-	"or listen, or connection, session or link failed; 3 refused for lack of authentication; 4 "
+	"or listen, or connection, session or link failed; 3 authentication or TLS failed; 4 "
 	"fewer messages than asked; "
 	"5 verification failed; 64 usage; 128+n ended by signal n.";
 
@@ -327,6 +338,7 @@ static void describe(const struct options *o, const struct option_row *row, bool
 		value->text = row->choices[*(const unsigned *)from];
 		break;
 	case KIND_TEXT:
+	case KIND_URL:
 		value->text = *(const char *const *)from;
 		value->type = value->text ? VALUE_TEXT : VALUE_NULL;
 		break;

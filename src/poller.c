@@ -5,7 +5,7 @@
 #include "fatal.h"
 
 #include <errno.h>
-#include <proton/handlers.h>
+#include <proton/selectable.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,6 @@ static void add(struct poller *p, pn_selectable_t *selectable)
 			fatal(EXIT_INTERNAL, "descriptors to poll");
 	}
 	p->selectables[p->count++] = selectable;
-	if (p->opened)
-		p->opened(p->context, pn_selectable_get_fd(selectable));
 }
 
 static void drop(struct poller *p, pn_selectable_t *selectable)
@@ -33,17 +31,13 @@ static void drop(struct poller *p, pn_selectable_t *selectable)
 	pn_selectable_release(selectable);
 }
 
-/* By kind of event. */
+/* Flags are read before each wait: that they have changed is no news. */
 void poller_handle(struct poller *p, pn_event_t *event, pn_event_type_t type)
 {
 	switch (type) {
 	case PN_SELECTABLE_INIT: add(p, pn_event_context(event)); break;
-	case PN_SELECTABLE_UPDATED: break; /* flags are read before each wait */
 	case PN_SELECTABLE_FINAL: drop(p, pn_event_context(event)); break;
-	case PN_REACTOR_QUIESCED:
-	case PN_LINK_FLOW:
-	case PN_DELIVERY: break; /* frequent, and nothing to the library's handler */
-	default: pn_handler_dispatch(p->library, event, type);
+	default: break;
 	}
 }
 
@@ -56,13 +50,13 @@ static void write_out(struct poller *p, bool asked)
 			pn_selectable_writable(p->selectables[i]);
 }
 
-/* Where the library has asked for it. */
+/* Where a transport has asked for it. */
 void poller_write(struct poller *p)
 {
 	write_out(p, true);
 }
 
-/* The library asks for writing in an event of its own, which is behind those not yet handled. */
+/* Transports ask for writing in an event, which is behind those not yet handled. */
 void poller_flush(struct poller *p)
 {
 	write_out(p, false);
@@ -86,36 +80,32 @@ static bool prepare(struct poller *p)
 	return writing;
 }
 
-/* The time until the earliest deadline: ours, or one of the library's, which are wall-clock ms. */
-static int64_t time_left_ns(struct poller *p, int64_t now_ns)
+/* The time until the earliest deadline: ours, or one of a selectable's. */
+static int64_t time_left_ns(const struct poller *p, int64_t now_ns)
 {
-	int64_t left = p->deadline_ns == INT64_MAX ? INT64_MAX : p->deadline_ns - now_ns;
-	pn_timestamp_t now_ms = 0;
+	int64_t earliest_ns = p->deadline_ns;
 	for (size_t i = 0; i < p->count; i++) {
-		pn_timestamp_t deadline_ms = pn_selectable_get_deadline(p->selectables[i]);
-		if (!deadline_ms)
-			continue;
-		if (!now_ms)
-			now_ms = pn_reactor_mark(p->reactor);
-		int64_t until_ns = (deadline_ms - now_ms) * NS_PER_MS;
-		if (until_ns < left)
-			left = until_ns;
+		int64_t deadline_ms = pn_selectable_get_deadline(p->selectables[i]);
+		if (deadline_ms && deadline_ms * NS_PER_MS < earliest_ns)
+			earliest_ns = deadline_ms * NS_PER_MS;
 	}
-	return left > 0 ? left : 0;
+	if (earliest_ns == INT64_MAX)
+		return INT64_MAX;
+	return earliest_ns > now_ns ? earliest_ns - now_ns : 0;
 }
 
-/* Lets the library read, write, or notice what has become of one descriptor. A hang-up is left
- * alone while there is still something to read, so that nothing that arrived is lost. */
-static void serve_one(pn_selectable_t *selectable, short revents, pn_timestamp_t now_ms)
+/* Has one descriptor read, written, or noticed what has become of it. A hang-up is left alone while
+ * there is still something to read, so that nothing that arrived is lost. */
+static void serve_one(pn_selectable_t *selectable, short revents)
 {
 	if (pn_selectable_is_terminal(selectable))
 		return;
-	pn_timestamp_t deadline_ms = pn_selectable_get_deadline(selectable);
+	int64_t deadline_ms = pn_selectable_get_deadline(selectable);
 	if (revents & POLLIN)
 		pn_selectable_readable(selectable);
 	if (revents & POLLOUT)
 		pn_selectable_writable(selectable);
-	if (deadline_ms && now_ms >= deadline_ms)
+	if (deadline_ms && clock_monotonic_ns() / NS_PER_MS >= deadline_ms)
 		pn_selectable_expired(selectable);
 	if ((revents & (POLLERR | POLLHUP | POLLNVAL)) && !(revents & POLLIN))
 		pn_selectable_error(selectable);
@@ -125,9 +115,8 @@ static void serve(struct poller *p, int ready)
 {
 	if (ready < 0 && errno != EINTR)
 		fatal(EXIT_INTERNAL, "poll");
-	pn_timestamp_t now_ms = pn_reactor_mark(p->reactor);
 	for (size_t i = 0; i < p->count; i++)
-		serve_one(p->selectables[i], ready > 0 ? p->fds[i].revents : 0, now_ms);
+		serve_one(p->selectables[i], ready > 0 ? p->fds[i].revents : 0);
 }
 
 /* In passing. */
@@ -175,11 +164,10 @@ static void ignore(pn_handler_t *handler, pn_event_t *event, pn_event_type_t typ
 	(void)handler, (void)event, (void)type;
 }
 
-/* Takes the place of the library's handler, and keeps it for all but the waiting. */
+/* In the place of the library's handler, so that that has nothing to do. */
 void poller_create(struct poller *p, pn_reactor_t *reactor)
 {
-	*p = (struct poller){
-		.reactor = reactor, .library = pn_iohandler(), .deadline_ns = INT64_MAX};
+	*p = (struct poller){.deadline_ns = INT64_MAX};
 	pn_handler_t *nothing = pn_handler(ignore);
 	pn_reactor_set_global_handler(reactor, nothing);
 	pn_decref(nothing);
@@ -188,7 +176,6 @@ void poller_create(struct poller *p, pn_reactor_t *reactor)
 /* After the reactor. */
 void poller_destroy(struct poller *p)
 {
-	pn_decref(p->library);
 	free(p->selectables);
 	free(p->fds);
 	*p = (struct poller){0};

@@ -96,12 +96,17 @@ static bool may_wait(const struct receiver *r)
 	return pacer_limits(&r->pacer) || printer_is_used(&r->printer);
 }
 
-/* Messages that wait must not go with their sender. */
+/* Messages that wait must not go with their sender; those that a link's successor will bring again
+ * may. */
 static bool holds(void *self, pn_link_t *link)
 {
 	struct receiver *r = self;
 	pn_delivery_t *d = pn_link_current(link);
-	return may_wait(r) && d && !pn_delivery_partial(d);
+	if (!may_wait(r) || !d || pn_delivery_partial(d))
+		return false;
+	struct incoming *in = pn_link_get_context(link);
+	bool has_successor = in->numbering->links > 1 || worker_reconnects(&r->worker);
+	return pn_delivery_settled(d) || !has_successor;
 }
 
 /* What is due goes to each link's queue in turn. */
@@ -122,6 +127,7 @@ static bool write_out(struct receiver *r)
 	bool was_full = !r->take_to;
 	if (!printer_flush(&r->printer, &r->worker.engine, &failure)) {
 		worker_fail(&r->worker, &failure);
+		worker_stop(&r->worker, STOP_FAILED);
 		return false;
 	}
 	r->take_to = printer_is_full(&r->printer) ? 0 : r->limit;
@@ -208,10 +214,13 @@ int main(int argc, char **argv)
 	options_parse(&options, PROGRAM_PRECV, argc, argv);
 	receiver.options = &options;
 	STAILQ_INIT(&receiver.links);
+	STAILQ_INIT(&receiver.lost);
 	receiver.outcome = OUTCOMES[options.outcome];
 	receiver.limit = options.messages ? options.messages : UINT64_MAX;
 	receiver.take_to = receiver.wanted = receiver.limit;
 	pacer_start(&receiver.pacer, options.receive_rate_per_s, (int64_t)options.work_ns,
 		clock_monotonic_ns());
-	return reporter_run(&receiver.worker, &options, &ROLE, &receiver, argv);
+	int code = reporter_run(&receiver.worker, &options, &ROLE, &receiver, argv);
+	incoming_forget(&receiver);
+	return code;
 }

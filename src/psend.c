@@ -5,34 +5,35 @@
 #include "outgoing.h"
 #include "reporter.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- links ---- */
-
-static void attached(void *self, pn_link_t *link)
-{
-	outgoing_attach(self, link);
-}
-
-static void detached(void *self, pn_link_t *link)
-{
-	outgoing_detach(self, link);
-}
-
-static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
-{
-	outgoing_settle(self, pn_link_get_context(link), batch);
-}
+#include <unistd.h>
 
 /* ---- send ---- */
+
+/* The last message is handed over. */
+static bool all_sent(struct sender *s)
+{
+	bool last = !outgoing_left(s) || content_peek(&s->content) == LINES_ENDED;
+	return last && !s->parts;
+}
+
+/* How many messages are to say so. Who waits for one must not take a failure for the end. */
+static uint64_t eos_wanted(const struct sender *s)
+{
+	return s->worker.failed ? 0 : s->options->send_eos;
+}
 
 /* Everything is sent, settled, and out of the library. */
 static bool finished(struct sender *s)
 {
 	struct outgoing *o;
-	if (outgoing_left(s) || s->parts)
+	if (!all_sent(s) || s->eos_sent < eos_wanted(s))
 		return false;
+	STAILQ_FOREACH (o, &s->lost, next)
+		if (o->again_next != o->again_end)
+			return false;
 	STAILQ_FOREACH (o, &s->links, next)
 		if (outgoing_outstanding(o))
 			return false;
@@ -49,6 +50,47 @@ static void rotate(struct sender *s)
 	STAILQ_INSERT_TAIL(&s->links, first, next);
 }
 
+/* --send-eos: to each link in turn. One that may not be sent on yet holds the others up, but for
+ * those that have had fewer. */
+static void send_eos(struct sender *s)
+{
+	struct outgoing *o;
+	bool sent = !STAILQ_EMPTY(&s->links);
+	while (sent && s->eos_sent < eos_wanted(s)) {
+		uint64_t fewest = UINT64_MAX;
+		STAILQ_FOREACH (o, &s->links, next)
+			if (o->eos_sent < fewest)
+				fewest = o->eos_sent;
+		sent = false;
+		STAILQ_FOREACH (o, &s->links, next)
+			if (o->eos_sent == fewest && s->eos_sent < eos_wanted(s))
+				sent = outgoing_send_eos(s, o) || sent;
+	}
+}
+
+/* Standard input cannot be read: what was read is sent. */
+static void check_input(struct sender *s)
+{
+	if (!s->content.lines.error || s->input_failed)
+		return;
+	s->input_failed = true;
+	struct failure failure = {.code = EXIT_INTERNAL, .what = "reading standard input"};
+	snprintf(failure.description, sizeof failure.description, "%s",
+		strerror(s->content.lines.error));
+	worker_fail(&s->worker, &failure);
+}
+
+/* There is nothing more to do. More lines will not come, but the rest of a --duration will. */
+static void check_end(struct sender *s)
+{
+	if (!s->worker.begun || !finished(s))
+		return;
+	if (outgoing_left(s))
+		worker_stop(&s->worker, STOP_INPUT);
+	else if (!s->options->duration_ns)
+		worker_stop(&s->worker, STOP_MESSAGES);
+}
+
 static enum time_cause turn(void *self, int64_t now_ns)
 {
 	struct sender *s = self;
@@ -58,18 +100,56 @@ static enum time_cause turn(void *self, int64_t now_ns)
 		worker_begin(&s->worker, now_ns);
 	enum time_cause cause = TIME_IDLE;
 	struct outgoing *o;
+	s->starved = false;
 	rotate(s);
 	STAILQ_FOREACH (o, &s->links, next) {
 		enum time_cause c = outgoing_turn(s, o, now_ns);
 		if (c < cause)
 			cause = c;
 	}
-	if (!s->options->duration_ns && finished(s))
-		worker_stop(&s->worker, STOP_MESSAGES);
+	if (s->starved)
+		engine_turn_when(&s->worker.engine, STDIN_FILENO, POLLIN);
+	check_input(s);
+	if (eos_wanted(s) && all_sent(s))
+		send_eos(s);
+	check_end(s);
 	return cause;
 }
 
+/* ---- links ---- */
+
+static void attached(void *self, pn_link_t *link)
+{
+	outgoing_attach(self, link);
+}
+
+/* Who leaves after the last message was settled has not cut the run short. */
+static void detached(void *self, pn_link_t *link)
+{
+	struct sender *s = self;
+	outgoing_detach(s, link);
+	if (!s->worker.stats.unsettled && !s->undelivered)
+		check_end(s);
+}
+
+static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
+{
+	outgoing_settle(self, pn_link_get_context(link), batch);
+}
+
 /* ---- end ---- */
+
+/* Whether the run has gone as it was meant to. */
+static bool ends_well(const struct sender *s)
+{
+	switch (s->worker.reason) {
+	case STOP_MESSAGES:
+	case STOP_INPUT:
+	case STOP_DURATION:
+	case STOP_TIMEOUT: return true;
+	default: return false;
+	}
+}
 
 static bool flushed(void *self)
 {
@@ -77,21 +157,39 @@ static bool flushed(void *self)
 	int64_t now_ns = clock_monotonic_ns();
 	bool all = true;
 	struct outgoing *o;
-	STAILQ_FOREACH (o, &s->links, next) {
+	STAILQ_FOREACH (o, &s->links, next)
 		outgoing_finish(s, o, now_ns);
-		all = all && !outgoing_outstanding(o);
+	if (ends_well(s) && !s->parts) {
+		send_eos(s);
+		all = s->eos_sent >= eos_wanted(s);
 	}
+	STAILQ_FOREACH (o, &s->links, next)
+		all = all && !outgoing_outstanding(o);
 	return all;
+}
+
+/* Whether messages are missing that were asked for. Of lines, -m is the most; those that were not
+ * read in time are none of the run's, those that could not be sent are. */
+static bool is_short(const struct sender *s)
+{
+	if (!s->content.varies)
+		return s->options->messages && outgoing_left(s);
+	if (!outgoing_left(s) || s->worker.reason == STOP_DURATION)
+		return false;
+	return s->worker.reason == STOP_TIMEOUT ? s->content.state == LINES_READY
+						: s->content.state != LINES_ENDED;
 }
 
 static enum exit_code verdict(const void *self)
 {
 	const struct sender *s = self;
 	const struct counters *n = &s->worker.stats.n;
-	if (!s->options->presettled && (n->rejected || n->released || n->modified))
+	bool presettled = s->options->presettled;
+	if (!presettled && (n->rejected || n->released || n->modified || s->eos_refused))
 		return EXIT_REFUSED;
-	if (s->worker.stats.unsettled || s->undelivered
-		|| (s->options->messages && outgoing_left(s)))
+	uint64_t eos = presettled ? s->eos_sent : s->eos_accepted;
+	if (s->worker.stats.unsettled || s->undelivered || is_short(s)
+		|| eos < s->options->send_eos)
 		return EXIT_SHORT;
 	return EXIT_DONE;
 }
@@ -105,28 +203,75 @@ static const struct role ROLE = {
 	.verdict = verdict,
 };
 
-static void create_template(struct sender *s, const struct options *o)
+/* ---- what is sent ---- */
+
+/* Group names are the prefix and a number. */
+static size_t group_name_max(const struct options *o)
 {
-	char *filler = NULL;
-	if (!o->content_string) {
-		filler = malloc(o->content_size_bytes + 1);
-		if (!filler)
-			fatal(EXIT_INTERNAL, "--content-size");
-		memset(filler, 'X', o->content_size_bytes);
-	}
-	message_template_create(&s->template,
-		&(struct message_options){
-			.content = o->content_string ? o->content_string : filler,
-			.content_bytes = o->content_size_bytes,
-			.sequence = o->sequence,
-			.timestamp = o->timestamp,
-			.durable = o->durable,
-			.has_ttl = o->has_ttl,
-			.ttl_ms = (uint32_t)o->ttl_ms,
-			.has_priority = o->has_priority,
-			.priority = (uint8_t)o->priority,
-		});
-	free(filler);
+	return o->group_size ? strlen(o->group_prefix) + sizeof "18446744073709551615" - 1 : 0;
+}
+
+static void create_templates(struct sender *s, const struct options *o, const char *content)
+{
+	struct message_options m = {
+		.content = content,
+		.content_bytes = o->content_size_bytes,
+		.check_content = o->check_content,
+		.map = o->content_map.items,
+		.map_count = o->content_map.count,
+		.sequence = o->sequence,
+		.timestamp = o->timestamp,
+		.durable = o->durable,
+		.has_ttl = o->has_ttl,
+		.ttl_ms = (uint32_t)o->ttl_ms,
+		.has_priority = o->has_priority,
+		.priority = (uint8_t)o->priority,
+		.message_id = o->message_id,
+		.user_id = o->user_id,
+		.subject = o->subject,
+		.reply_to = o->reply_to,
+		.correlation_id = o->correlation_id,
+		.content_type = o->content_type,
+		.properties = o->properties.items,
+		.property_count = o->properties.count,
+		.group_name_max = group_name_max(o),
+		.group_key = o->group_key,
+	};
+	message_template_create(&s->template, &m);
+	m.content = "eos";
+	m.content_bytes = strlen(m.content);
+	m.check_content = false;
+	m.map_count = m.group_name_max = 0;
+	message_template_create(&s->eos, &m);
+}
+
+static void create(struct sender *s, struct options *o)
+{
+	STAILQ_INIT(&s->links);
+	STAILQ_INIT(&s->lost);
+	s->options = o;
+	char *content = content_read(o);
+	create_templates(s, o, content);
+	free(content);
+	content_create(&s->content, o, s->template.reserve);
+	s->groups = (struct groups_plan){.size = o->group_size,
+		.randomize = o->group_randomize_size,
+		.interleave = o->group_interleave};
+	s->group = UINT64_MAX;
+	s->group_name = malloc(group_name_max(o) + 1);
+	if (!s->group_name)
+		fatal(EXIT_INTERNAL, "name of a group");
+	s->keeps = o->reconnect_attempts && !o->presettled;
+	s->alike = !s->content.varies && !o->group_size && !s->keeps;
+}
+
+static void destroy(struct sender *s)
+{
+	outgoing_forget(s);
+	content_destroy(&s->content);
+	message_template_destroy(&s->template);
+	message_template_destroy(&s->eos);
+	free(s->group_name);
 }
 
 int main(int argc, char **argv)
@@ -134,10 +279,8 @@ int main(int argc, char **argv)
 	static struct options options;
 	static struct sender sender;
 	options_parse(&options, PROGRAM_PSEND, argc, argv);
-	sender.options = &options;
-	STAILQ_INIT(&sender.links);
-	create_template(&sender, &options);
+	create(&sender, &options);
 	int code = reporter_run(&sender.worker, &options, &ROLE, &sender, argv);
-	message_template_destroy(&sender.template);
+	destroy(&sender);
 	return code;
 }

@@ -164,6 +164,13 @@ static void json_ready(FILE *out, const struct report_run *run, const struct rep
 	put_text(object, "host", ready->host);
 	put(object, "port", strtoull(ready->port, NULL, 10));
 	put_text(object, "address", ready->address);
+	json_t *tls = ready->tls_protocol && *ready->tls_protocol ? json_object() : json_null();
+	if (json_is_object(tls)) {
+		put_text(tls, "protocol", ready->tls_protocol);
+		put_text(tls, "cipher", ready->tls_cipher);
+	}
+	json_object_set_new(object, "tls", tls);
+	put_text(object, "sasl", ready->sasl_mechanism);
 	put_time(object, ready->at_ns);
 	emit(out, object);
 }
@@ -248,6 +255,7 @@ static json_t *messages(const struct report_run *run, const struct counters *n)
 		n->accepted, n->rejected, n->released, n->modified, n->no_outcome};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		put_if(object, names[i], !run->presettled, values[i]);
+	put_if(object, "resent", !run->presettled, n->resent);
 	return object;
 }
 
@@ -269,6 +277,14 @@ static json_t *credit(const struct report_run *run, const struct stats *s, bool 
 	return object;
 }
 
+static json_t *connection(const struct counters *n)
+{
+	json_t *object = json_object();
+	put(object, "reconnects", n->reconnects);
+	put_seconds(object, "disconnected_s", n->disconnected_ns);
+	return object;
+}
+
 /* What intervals and summary have in common. */
 static void put_period(json_t *object, const struct report_run *run, const struct report_period *p,
 	bool with_buckets)
@@ -280,6 +296,7 @@ static void put_period(json_t *object, const struct report_run *run, const struc
 	json_object_set_new(object, run->sender ? "settlement_ns" : "latency_ns",
 		distribution(run, &p->stats.latency, with_buckets));
 	json_object_set_new(object, "credit", credit(run, &p->stats, with_buckets));
+	json_object_set_new(object, "connection", connection(n));
 	json_t *time = json_object();
 	for (enum time_cause c = 0; c < TIME_CAUSES; c++)
 		put_seconds(time, time_cause_name(c), n->time_ns[c]);

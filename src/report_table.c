@@ -195,6 +195,7 @@ static void text_messages(FILE *out, const struct report_run *run, const struct 
 			"  modified %" PRIu64 "  unsettled %" PRIu64,
 			n->accepted, n->rejected, n->released, n->modified, s->unsettled);
 	text_rare(out, "no outcome", n->no_outcome);
+	text_rare(out, "resent", n->resent);
 	fputc('\n', out);
 }
 
@@ -209,6 +210,13 @@ static void text_credit(FILE *out, const struct report_run *run, const struct re
 	if (p->stats.credit_lowest != UINT32_MAX)
 		fprintf(out, "  lowest %" PRIu32, p->stats.credit_lowest);
 	fprintf(out, "  frames in %" PRIu64 "  out %" PRIu64 "\n", n->frames_in, n->frames_out);
+}
+
+static void text_connection(FILE *out, const struct counters *n)
+{
+	if (n->reconnects || n->disconnected_ns)
+		fprintf(out, "connection: reconnects %" PRIu64 "  disconnected %.3f s\n",
+			n->reconnects, (double)n->disconnected_ns / NS_PER_S);
 }
 
 static void text_time(FILE *out, const struct report_run *run, const struct report_period *p)
@@ -246,6 +254,7 @@ static void text_summary(FILE *out, const struct report_run *run, const struct r
 	text_distribution(
 		out, run, run->sender ? "settlement" : "latency", &s->total.stats.latency);
 	text_credit(out, run, &s->total);
+	text_connection(out, n);
 	if (run->sender && n->stalls)
 		text_distribution(out, run, "stall", &s->total.stats.stall);
 	fprintf(out,

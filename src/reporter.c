@@ -245,7 +245,7 @@ static void error(struct reporter *r, const struct failure *f)
 
 static void take_note(struct reporter *r)
 {
-	const struct note *note = worker_note(r->worker);
+	const struct note *note = notes_take(&r->worker->notes);
 	switch (note->kind) {
 	case NOTE_READY: ready(r, &note->ready); break;
 	case NOTE_BEGAN:
@@ -263,7 +263,7 @@ static void take_note(struct reporter *r)
 		r->finished = true;
 		break;
 	}
-	worker_note_done(r->worker);
+	notes_done(&r->worker->notes);
 }
 
 /* The first signal ends the run in order, the second at once. */
@@ -303,7 +303,7 @@ static void take_tick(struct reporter *r)
 /* Until the worker's last note. */
 static void loop(struct reporter *r)
 {
-	struct pollfd fds[] = {{.fd = r->worker->note_fd, .events = POLLIN},
+	struct pollfd fds[] = {{.fd = r->worker->notes.fd, .events = POLLIN},
 		{.fd = r->signal_fd, .events = POLLIN}, {.fd = r->timer_fd, .events = POLLIN},
 		{.fd = r->orphan_fd, .events = POLLIN}};
 	while (!r->finished) {
@@ -389,6 +389,7 @@ int reporter_run(struct worker *worker, const struct options *options, const str
 	worker_start(worker, options, role, self);
 	loop(&r);
 	worker_join(worker);
+	security_destroy(options->security);
 	close(r.signal_fd);
 	close(r.timer_fd);
 	bool written = report_close(&r.report);

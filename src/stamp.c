@@ -49,13 +49,17 @@ static bool enter_section(pn_data_t *data)
 		&& pn_data_next(data) && pn_data_next(data);
 }
 
+/* Fields are counted from 1. A broker that does not count deliveries says with an explicit "not the
+ * first to acquire it" that there was one before; whoever counts may say so of all messages. */
 static void read_header(pn_data_t *data, struct stamp *stamp)
 {
-	enum { DELIVERY_COUNT = 5 }; /* fifth field of the list */
+	enum { FIRST_ACQUIRER = 4, DELIVERY_COUNT = 5 };
 	if (!enter_section(data) || pn_data_type(data) != PN_LIST || !pn_data_enter(data))
 		return;
 	for (int field = 1; pn_data_next(data); field++)
-		if (field == DELIVERY_COUNT && pn_data_type(data) == PN_UINT)
+		if (field == FIRST_ACQUIRER && pn_data_type(data) == PN_BOOL)
+			stamp->redelivered = !pn_data_get_bool(data);
+		else if (field == DELIVERY_COUNT && pn_data_type(data) == PN_UINT)
 			stamp->redelivered = pn_data_get_uint(data) > 0;
 }
 

@@ -9,29 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* For reports. */
-const char *stop_reason_name(enum stop_reason reason)
-{
-	static const char *const NAMES[] = {
-		"none", "messages", "eos", "duration", "timeout", "detached", "signal", "failed"};
-	return NAMES[reason];
-}
-
 /* ---- notes ---- */
-
-/* Waits until the reporter has taken the last note; then `note` is ours to fill. */
-static struct note *begin_note(struct worker *w, enum note_kind kind)
-{
-	while (sem_wait(&w->note_free))
-		;
-	w->note.kind = kind;
-	return &w->note;
-}
-
-static void send_note(struct worker *w)
-{
-	eventfd_write(w->note_fd, 1);
-}
 
 /* Copies the counters as they were at AT, when WAITS had been waited. */
 static void fill_period(
@@ -62,6 +40,16 @@ static void mark_stop(struct worker *w, int64_t now_ns)
 	memcpy(w->stop_waits_ns, w->stats.n.time_ns, sizeof w->stop_waits_ns);
 }
 
+/* A time without a connection is booked in pieces, so that each report has its own. */
+static void book_gap(struct worker *w, int64_t now_ns)
+{
+	if (!w->gap_booked_ns)
+		return;
+	if (w->begun)
+		w->stats.n.disconnected_ns += (uint64_t)(now_ns - w->gap_booked_ns);
+	w->gap_booked_ns = now_ns;
+}
+
 /* Messages have moved, the last of them at NOW. */
 static void mark_moved(struct worker *w, int64_t now_ns)
 {
@@ -73,19 +61,25 @@ static void mark_moved(struct worker *w, int64_t now_ns)
 
 static void note_period(struct worker *w, int64_t now_ns, bool partial)
 {
-	struct note *note = begin_note(w, NOTE_PERIOD);
+	struct note *note = notes_begin(&w->notes, NOTE_PERIOD);
 	fill_period(w, note, now_ns, w->stats.n.time_ns);
 	note->partial = partial;
-	send_note(w);
+	notes_send(&w->notes);
 }
 
 static void note_ready(struct worker *w)
 {
 	w->ready.at_ns = clock_realtime_ns();
-	begin_note(w, NOTE_READY)->ready = w->ready;
-	send_note(w);
+	notes_begin(&w->notes, NOTE_READY)->ready = w->ready;
+	notes_send(&w->notes);
 	int64_t now_ns = clock_monotonic_ns();
 	w->quiet_since_ns = now_ns > w->start_at_ns ? now_ns : w->start_at_ns;
+}
+
+static void note_failure(struct worker *w, const struct failure *failure)
+{
+	notes_begin(&w->notes, NOTE_ERROR)->failure = *failure;
+	notes_send(&w->notes);
 }
 
 /* ---- the course of the run ---- */
@@ -110,8 +104,8 @@ void worker_begin(struct worker *w, int64_t now_ns)
 	memset(w->stats.n.time_ns, 0, sizeof w->stats.n.time_ns);
 	stats_sample_cpu(&w->cpu_base);
 	mark_stop(w, now_ns);
-	begin_note(w, NOTE_BEGAN)->at_ns = now_ns;
-	send_note(w);
+	notes_begin(&w->notes, NOTE_BEGAN)->at_ns = now_ns;
+	notes_send(&w->notes);
 }
 
 static void set_milestone(struct worker *w)
@@ -148,8 +142,16 @@ static void finish(struct worker *w)
 	w->end.last_ns = w->last_ns;
 	fill_period(w, &w->end, w->stop_ns, w->stop_waits_ns);
 	engine_close(&w->engine);
-	if (!w->options->listen && !w->engine.attached)
+	if (!w->options->listen && (w->engine.dialing || !w->engine.attached))
 		engine_abandon(&w->engine); /* there is nobody to take leave of */
+}
+
+/* With --forever, too. */
+void worker_fail(struct worker *w, const struct failure *failure)
+{
+	if (!w->failed)
+		w->failed = failure->code;
+	note_failure(w, failure);
 }
 
 /* Flushing begins. */
@@ -161,19 +163,12 @@ void worker_stop(struct worker *w, enum stop_reason reason)
 	w->phase = PHASE_FLUSHING;
 	w->reason = reason;
 	w->flush_by_ns = now_ns + (int64_t)w->options->close_timeout_ns;
+	book_gap(w, now_ns);
+	w->gap_booked_ns = 0;
+	engine_end_dialing(&w->engine);
 	/* a sender that is ended while it waits has waited until now */
 	if (w->begun && (reason == STOP_DURATION || w->options->engine.sender))
 		mark_stop(w, now_ns);
-}
-
-/* Not the peer's fault. */
-void worker_fail(struct worker *w, const struct failure *failure)
-{
-	if (!w->failed)
-		w->failed = failure->code;
-	begin_note(w, NOTE_ERROR)->failure = *failure;
-	send_note(w);
-	worker_stop(w, STOP_FAILED);
 }
 
 /* Whether AFTER have passed since SINCE; if not, a turn will come then. 0: never. */
@@ -224,6 +219,7 @@ static enum time_cause turn(void *context, int64_t now_ns)
 {
 	struct worker *w = context;
 	enum time_cause cause = TIME_IDLE;
+	book_gap(w, now_ns);
 	if (w->moved)
 		mark_moved(w, now_ns);
 	if (w->phase == PHASE_RUNNING)
@@ -258,12 +254,19 @@ static void attached(void *context, pn_link_t *link)
 {
 	struct worker *w = context;
 	w->links++;
+	if (w->gap_booked_ns)
+		book_gap(w, clock_monotonic_ns());
+	w->gap_booked_ns = 0;
 	w->role->attached(w->self, link);
-	if (w->options->listen)
+	if (w->options->listen || w->phase != PHASE_OPENING)
 		return;
+	security_describe(w->options->security, link, &w->ready_security);
 	w->ready = (struct report_ready){.host = w->options->engine.host,
 		.port = w->options->engine.port,
-		.address = w->options->engine.address};
+		.address = w->options->engine.address,
+		.tls_protocol = w->ready_security.protocol,
+		.tls_cipher = w->ready_security.cipher,
+		.sasl_mechanism = w->ready_security.mechanism};
 	note_ready(w);
 	w->phase = PHASE_RUNNING;
 }
@@ -273,6 +276,8 @@ static void detached(void *context, pn_link_t *link)
 	struct worker *w = context;
 	w->links--;
 	w->role->detached(w->self, link);
+	if (worker_reconnects(w) && !w->gap_booked_ns)
+		w->gap_booked_ns = clock_monotonic_ns();
 	if (w->options->listen && !w->links && !w->options->forever)
 		worker_stop(w, w->failed ? STOP_FAILED : STOP_DETACHED);
 }
@@ -295,8 +300,7 @@ static void failed(void *context, const struct failure *failure)
 	struct worker *w = context;
 	if (failure->code && !w->options->forever && !w->failed)
 		w->failed = failure->code;
-	begin_note(w, NOTE_ERROR)->failure = *failure;
-	send_note(w);
+	note_failure(w, failure);
 }
 
 static void lost(void *context)
@@ -322,11 +326,11 @@ static void end(struct worker *w)
 {
 	if (w->phase != PHASE_CLOSING)
 		finish(w); /* abandoned */
-	struct note *note = begin_note(w, NOTE_END);
+	struct note *note = notes_begin(&w->notes, NOTE_END);
 	*note = w->end;
 	note->reason = w->reason;
 	note->code = w->failed ? w->failed : w->role->verdict(w->self);
-	send_note(w);
+	notes_send(&w->notes);
 }
 
 static void *run(void *argument)
@@ -366,10 +370,9 @@ void worker_start(
 	w->next_report = options->report_every;
 	stats_reset(&w->stats);
 	set_milestone(w);
-	sem_init(&w->note_free, 0, 1);
-	w->note_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	notes_open(&w->notes);
 	w->abandon_fd = eventfd(0, EFD_CLOEXEC);
-	if (w->note_fd < 0 || w->abandon_fd < 0)
+	if (w->abandon_fd < 0)
 		fatal(EXIT_INTERNAL, "eventfd");
 	engine_create(&w->engine, &options->engine, &CALLBACKS, w, &w->stats);
 	pthread_attr_t attributes;
@@ -382,20 +385,6 @@ void worker_start(
 }
 
 /* ---- what the reporter asks ---- */
-
-/* Takes one count off note_fd. */
-const struct note *worker_note(struct worker *w)
-{
-	eventfd_t count;
-	eventfd_read(w->note_fd, &count);
-	return &w->note;
-}
-
-/* The worker may write the next one. */
-void worker_note_done(struct worker *w)
-{
-	sem_post(&w->note_free);
-}
 
 /* Next turn. */
 void worker_ask_report(struct worker *w)
@@ -424,7 +413,6 @@ void worker_join(struct worker *w)
 {
 	pthread_join(w->thread, NULL);
 	engine_destroy(&w->engine);
-	sem_destroy(&w->note_free);
-	close(w->note_fd);
+	notes_close(&w->notes);
 	close(w->abandon_fd);
 }

@@ -22,6 +22,8 @@ FIRST_NEEDS = 4  # repetitions, so that it is no coincidence
 STEAL_PERCENT = 2.0
 BUSY = 0.9
 CONTENDED_PERCENT = 20.0
+TRIP = "settlement_p50_ns"
+BACKLOG_RATIO = 4.0  # of latency and TRIP
 
 
 @dataclass(frozen=True)
@@ -214,6 +216,56 @@ def _credit_unbound(results: Results) -> Iterator[Warning]:
     )
 
 
+def _reconnects(results: Results) -> Iterator[Warning]:
+    def seen(runs: list[Run]) -> float | None:
+        return max(run.metrics.get("reconnects") or 0 for run in runs) or None
+
+    yield from _at_points(
+        results,
+        "reconnects",
+        seen,
+        "connections were lost and made again, up to {:.0f} times in a run",
+        "rates and latencies have the gaps in them; what was not settled was sent again",
+    )
+
+
+def _broker(results: Results) -> Iterator[Warning]:
+    def seen(runs: list[Run]) -> float | None:
+        held = {run.metrics["limited_by"] for run in runs} == {"broker"}
+        return max(100 * run.facts["precv_busy"] for run in runs) if held else None
+
+    yield from _at_points(
+        results,
+        "broker",
+        seen,
+        "neither end was busy (receivers up to {:.0f} %): senders waited for the broker to take "
+        "messages, receivers for it to give some",
+        "the rate is the broker's; a larger --credit or more senders and receivers may get more "
+        "out of it",
+    )
+
+
+def _backlog(results: Results) -> Iterator[Warning]:
+    """Messages that wait in a broker's queue have been settled long ago."""
+    by_broker = {point.id for point in results.plan.points if point.spec.via is not None}
+
+    def seen(runs: list[Run]) -> float | None:
+        pairs = [(run.metrics.get("latency_p50_ns"), run.metrics.get(TRIP)) for run in runs]
+        times = [latency / trip for latency, trip in pairs if latency and trip]
+        ratio = statistics.median(times) if times and runs[0].point in by_broker else 0.0
+        return ratio if ratio > BACKLOG_RATIO else None
+
+    yield from _at_points(
+        results,
+        "backlog",
+        seen,
+        "messages waited at the broker: the latency's p50 was up to {:.0f} times that of the "
+        "broker's settlement",
+        "receivers were slower than senders, and this is the latency of a queue that grew: send "
+        "less (--max-unsettled) or receive more (--credit, --receivers)",
+    )
+
+
 RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "spread": _spread,
     "contended": _contended,
@@ -224,5 +276,8 @@ RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "powersave": _powersave,
     "steal": _steal,
     "credit-unbound": _credit_unbound,
+    "reconnects": _reconnects,
+    "broker": _broker,
+    "backlog": _backlog,
 }
 CODES = tuple(RULES)

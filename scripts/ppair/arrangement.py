@@ -1,8 +1,9 @@
 """From a command line to a Spec: options of ppair's own, and those of psend and precv among them.
 
-`--credit 10` goes to every program that has the option, but for those that end a run, which are the
-senders'; `--psend.warmup 1s` and `--precv.max-frame 4Ki` to the one named; what stands behind
-`--psend '...'` and `--precv '...'` to that program as it is.
+`--credit 10` goes to every program that has the option, but for those that end a run, and without
+--via those of whoever connects, which are the senders'; `--psend.warmup 1s` and
+`--precv.max-frame 4Ki` to the one named; what stands behind `--psend '...'` and `--precv '...'` to
+that program as it is.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import host, programs
+from . import host, programs, secret, url
 from .failure import usage
-from .programs import PROGRAMS, PSEND, value_of
+from .programs import PROGRAMS, PSEND, Option, value_of
 from .spec import Spec
 from .units import count, seconds
 
@@ -30,12 +31,13 @@ class Given:
     value: str | None  # None for a flag
     prefixed: bool = False  # as --precv.credit
     is_number: bool = True  # or something else that several values can be given of
+    optional: bool = False  # may be without a value
 
     def words(self, program: str) -> tuple[str, ...]:
         """For PROGRAM's command line."""
         if program not in self.targets:
             return ()
-        return (self.name,) if self.value is None else (self.name, self.value)
+        return Option(self.name, "", self.optional).words(self.value)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +47,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--precv", metavar="'...'", help="options for precv alone")
     group.add_argument("--senders", metavar="N", help="start N senders [1]")
     group.add_argument("--receivers", metavar="N", help="start N receivers [1]")
-    group.add_argument("--via", metavar="URL", help="meet at this router or broker [direct]")
+    group.add_argument(
+        "--via",
+        metavar="URL",
+        help="meet at this router or broker; without an address, or with {} in it, each run has "
+        "one of its own [direct]",
+    )
+    group.add_argument(
+        "--tls",
+        action="store_true",
+        default=None,
+        help="receivers listen with TLS, with a certificate that is made for it [plain]",
+    )
     group.add_argument(
         "--psend-host", metavar="HOSTS", help="start senders there by ssh; a list, or n[1-4] [here]"
     )
@@ -118,12 +131,12 @@ def _given(word: str, rest: list[str], folder: Path) -> Given:
     targets = tuple(program for program, options in known.items() if option.name in options)
     if option.name in programs.SENDERS_ALONE and PSEND in targets and len(targets) > 1:
         targets = (PSEND,)
-    if not option.takes_value:
-        if value is not None:
-            raise usage(f"{name}: takes no value")
-        return Given(targets, option.name, None, prefixed)
-    given = _value(rest, name) if value is None else value
-    return Given(targets, option.name, given, prefixed, option.is_number)
+    if option.argument is None and value is not None:
+        raise usage(f"{name}: takes no value")
+    if option.takes_value and value is None:
+        value = _value(rest, name)
+    is_number = option.is_number or value is None
+    return Given(targets, option.name, value, prefixed, is_number, option.optional)
 
 
 # ---- making ----
@@ -141,9 +154,20 @@ def apply(base: Spec, arguments: argparse.Namespace, given: Sequence[Given]) -> 
     folder = Path(spec.bin)
     for program in PROGRAMS:
         words = tuple(_shell_words(getattr(arguments, program), f"--{program}"))
-        words += tuple(word for option in given for word in option.words(program))
+        words += tuple(
+            word
+            for option in given
+            if program == PSEND or not _is_of_connecting(option, spec)
+            for word in option.words(program)
+        )
         spec = spec.plus(**{program: programs.canonical(folder, program, words)})
     return spec
+
+
+def _is_of_connecting(option: Given, spec: Spec) -> bool:
+    """Whether it was given for both, and receivers, which listen, could not take it."""
+    for_both = not option.prefixed and len(option.targets) > 1
+    return for_both and spec.via is None and option.name in programs.CONNECTING_ALONE
 
 
 def from_arguments(arguments: argparse.Namespace) -> Spec:
@@ -152,10 +176,12 @@ def from_arguments(arguments: argparse.Namespace) -> Spec:
 
 
 def _shell_words(text: str | None, what: str) -> list[str]:
+    text = text or ""
     try:
-        return shlex.split(text or "")
+        return shlex.split(text)
     except ValueError as error:
-        raise usage(f'{what}: "{text}": {error}') from None
+        shown = "" if "@" in text else f' "{text}":'  # there may be a password
+        raise usage(f"{what}:{shown} {error}") from None
 
 
 def _fields(arguments: argparse.Namespace) -> dict[str, object]:
@@ -163,7 +189,8 @@ def _fields(arguments: argparse.Namespace) -> dict[str, object]:
     fields = {
         "senders": _or_none(arguments.senders, lambda text: count(text, "--senders")),
         "receivers": _or_none(arguments.receivers, lambda text: count(text, "--receivers")),
-        "via": _or_none(arguments.via, lambda text: _something(text, "--via")),
+        "via": _or_none(arguments.via, _via),
+        "tls": arguments.tls,
         "psend_hosts": _or_none(arguments.psend_host, host.expand),
         "precv_hosts": _or_none(arguments.precv_host, host.expand),
         "listen": _or_none(
@@ -180,6 +207,20 @@ def _something(text: str, what: str) -> str:
     """TEXT, which as the value of a variable that is not set would have been left out silently."""
     if not text:
         raise usage(f"{what}: is empty")
+    return text
+
+
+def _via(text: str) -> str:
+    """A URL; its password is in the environment by now."""
+    try:
+        parsed = url.parse(_something(text, "--via"))
+    except ValueError as error:
+        raise usage(f"--via: {error}") from None
+    if parsed.password is not None:
+        raise usage(
+            "--via: one password can be kept secret, and there are several: "
+            f"--password-file FILE or {secret.VARIABLE} in the environment"
+        )
     return text
 
 

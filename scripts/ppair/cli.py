@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import VERSION, arrangement
+from . import VERSION, arrangement, secret
 from .failure import Exit, Failure
 from .table import plain
 
@@ -153,8 +153,8 @@ def _open_closed_descriptors() -> None:
 
 
 def _complain(what: str) -> None:
-    """In one line of ASCII, whatever was typed."""
-    print(f"ppair: {plain(what)}", file=sys.stderr)
+    """In one line of ASCII, whatever was typed, but for passwords."""
+    print(f"ppair: {plain(secret.redacted(what))}", file=sys.stderr)
 
 
 def _drop_output() -> None:

@@ -62,11 +62,13 @@ def _name(point: Point) -> str:
 
 
 def compare(samples: Samples, paired: bool, min_effect: float) -> Compared:
-    """The metrics that both sides have, the rate among them."""
+    """The metrics that both sides have, the rate among them; no troubles that neither has had."""
     known = {
         name: (a, b)
         for name, (a, b) in samples.items()
-        if any(v is not None for v in a) and any(v is not None for v in b)
+        if any(v is not None for v in a)
+        and any(v is not None for v in b)
+        and (name not in tables.TROUBLE or any(a) or any(b))
     }
     return inference.compare_all(known, PRIMARY, paired=paired, min_effect=min_effect, seed=0)
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from .fits import MAD_SIGMA, Array, least_absolute, weighted
+from .fits import Array, line
 from .inference import Interval
 
 # ---- cost of a grant, and the round trip ----
 
-HUBER = 1.345
 PLATEAU_SHARE = 0.5  # of the best rate: below it a window may be what limits
 TRIP_SPREAD = 1.15  # largest / smallest of round trips that are called the same
 TRIP_NOISE = 0.005  # least relative noise of one of them
@@ -40,42 +39,11 @@ def fit_grant_cost(
     stderr_ns: Sequence[float] | None = None,
     confidence: float = 0.95,
 ) -> GrantCost | None:
-    """The line through (1 / grant, time per message), robustly; None below 3 different sizes.
-
-    Huber's M-estimator, in units of STDERR_NS, or if there are none of the times themselves, whose
-    error then is a constant share. The scale of the residuals is the median's, and not below 1
-    where STDERR_NS says what 1 is. Covariance by Huber, Robust Statistics, 1981, 7.6, with his
-    correction K for few points; Student's t of n - 2.
-    """
-    sizes, times = np.array(grant_sizes, dtype=float), np.array(ns_per_message, dtype=float)
-    n = len(sizes)
-    if len(set(grant_sizes)) < 3:
+    """The line through (1 / grant, time per message); None below 3 different sizes."""
+    found = line([1 / size for size in grant_sizes], ns_per_message, stderr_ns, confidence)
+    if found is None:
         return None
-    unit = times if stderr_ns is None else np.array(stderr_ns, dtype=float)
-    x = np.column_stack([1 / unit, 1 / sizes / unit])
-    y = times / unit
-    found, scale = least_absolute(x, y), 1.0
-    for _ in range(60):
-        off = np.abs(y - x @ found)
-        scale = MAD_SIGMA * float(np.median(off)) * math.sqrt(n / (n - 2))
-        scale = max(scale, 1e-9 if stderr_ns is None else 1.0)
-        last, found = found, weighted(x, y, np.minimum(1, HUBER * scale / np.maximum(off, 1e-12)))
-        if np.allclose(found, last, rtol=1e-6):
-            break
-    off = (y - x @ found) / scale
-    inside = float(np.mean(np.abs(off) < HUBER))
-    correction = 1 + 2 / n * (1 - inside) / inside
-    power = float((np.clip(off, -HUBER, HUBER) ** 2).sum()) / (n - 2)
-    if stderr_ns is not None:
-        power = max(power, 1.0)
-    covariance = np.linalg.inv(x.T @ x) * power * (scale * correction / inside) ** 2
-    quantile = float(stats.t.ppf((1 + confidence) / 2, n - 2))
-    halves = quantile * np.sqrt(np.diag(covariance))
-    a, b = (
-        Interval(float(value), float(value - half), float(value + half), n)
-        for value, half in zip(found, halves)
-    )
-    return GrantCost(a.value, b.value, a, b)
+    return GrantCost(found.at_0.value, found.by.value, found.at_0, found.by)
 
 
 @dataclass(frozen=True)

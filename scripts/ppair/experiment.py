@@ -16,11 +16,12 @@ from collections.abc import Coroutine, Sequence
 from contextlib import closing
 from typing import Any
 
-from . import advice, machine, pair, store
+from . import advice, certificates, host, machine, pair, store
 from .failure import Exit, usage
 from .pair import Outcome
 from .progress import Progress
 from .results import COMPLETE, FAILED, GOOD, INTERRUPTED, RUNNING, Peer, Point, Results, Run
+from .spec import Spec
 from .units import count
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -58,11 +59,21 @@ def point_of(results: Results, number: int) -> Point:
     return next(point for point in results.plan.points if point.id == number)
 
 
+def _for_run(results: Results, spec: Spec, name: str) -> Spec:
+    """With an address of its own at a broker, and certificates."""
+    folder = (results.directory / "tls").absolute()
+    if spec.tls:
+        specs = [point.spec for point in results.plan.points if point.spec.tls]
+        certificates.make(folder, dict.fromkeys(s.listen or host.LOOPBACK for s in specs))
+    return spec.for_run(f"ppair-{results.created_ns:x}-{name}", folder)
+
+
 async def measure(results: Results, number: int, repetition: int, progress: Progress) -> Run:
     """One run of one point, recorded. Cancelled, it is recorded as interrupted."""
     point = point_of(results, number)
     attempt = store.next_attempt(results, number, repetition)
     planned = Run(number, repetition, attempt)
+    spec = _for_run(results, point.spec, planned.folder)
     scratch = results.directory / "runs" / f".{planned.folder}"
     shutil.rmtree(scratch, ignore_errors=True)  # of a driver that was killed
     scratch.mkdir()
@@ -71,7 +82,7 @@ async def measure(results: Results, number: int, repetition: int, progress: Prog
     before = machine.cpu_times()
     cancelled = None
     try:
-        await pair.run(point.spec, scratch, outcome, progress.event)
+        await pair.run(spec, scratch, outcome, progress.event)
     except asyncio.CancelledError as error:
         cancelled = error
         outcome.good, outcome.why, outcome.exit_code = False, "interrupted", Exit.INTERRUPTED

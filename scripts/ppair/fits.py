@@ -1,4 +1,4 @@
-"""Models that experiments fit: a slope over time, and levels in blocks. See also credit_fits.py.
+"""Models that experiments fit: a slope over time, a line, levels in blocks; see also credit_fits.
 
 All are robust against the slow spells that `inference` describes, each in its own way; the choices
 were made by simulating them.
@@ -70,6 +70,62 @@ def slope(times_s: Sequence[float], values: Values, confidence: float = 0.95) ->
     noise = math.sqrt(float(np.mean(found[2:] ** 2))) / abs(unit)
     half = float(stats.t.ppf((1 + confidence) / 2, SLOPE_SHAPES)) * noise
     return Slope(per_s, per_s - half, per_s + half, len(known))
+
+
+# ---- line ----
+
+HUBER = 1.345
+
+
+@dataclass(frozen=True)
+class Line:
+    """y = at_0 + by x."""
+
+    at_0: Interval
+    by: Interval
+
+
+def line(
+    xs: Sequence[float],
+    ys: Sequence[float],
+    stderrs: Sequence[float] | None = None,
+    confidence: float = 0.95,
+) -> Line | None:
+    """The line through points, robustly; None below 3 different XS.
+
+    Huber's M-estimator, in units of STDERRS, or if there are none of the YS themselves, whose error
+    then is a constant share. The scale of the residuals is the median's, and not below 1 where
+    STDERRS says what 1 is. Covariance by Huber, Robust Statistics, 1981, 7.6, with his correction K
+    for few points; Student's t of n - 2.
+    """
+    n = len(xs)
+    if len(set(xs)) < 3:
+        return None
+    unit = np.array(ys if stderrs is None else stderrs, dtype=float)
+    x = np.column_stack([1 / unit, np.array(xs, dtype=float) / unit])
+    y = np.array(ys, dtype=float) / unit
+    found, scale = least_absolute(x, y), 1.0
+    for _ in range(60):
+        off = np.abs(y - x @ found)
+        scale = MAD_SIGMA * float(np.median(off)) * math.sqrt(n / (n - 2))
+        scale = max(scale, 1e-9 if stderrs is None else 1.0)
+        last, found = found, weighted(x, y, np.minimum(1, HUBER * scale / np.maximum(off, 1e-12)))
+        if np.allclose(found, last, rtol=1e-6):
+            break
+    off = (y - x @ found) / scale
+    inside = float(np.mean(np.abs(off) < HUBER))
+    correction = 1 + 2 / n * (1 - inside) / inside
+    power = float((np.clip(off, -HUBER, HUBER) ** 2).sum()) / (n - 2)
+    if stderrs is not None:
+        power = max(power, 1.0)
+    covariance = np.linalg.inv(x.T @ x) * power * (scale * correction / inside) ** 2
+    quantile = float(stats.t.ppf((1 + confidence) / 2, n - 2))
+    halves = quantile * np.sqrt(np.diag(covariance))
+    at_0, by = (
+        Interval(float(value), float(value - half), float(value + half), n)
+        for value, half in zip(found, halves)
+    )
+    return Line(at_0, by)
 
 
 # ---- levels in blocks ----

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from .failure import Exit, Failure, usage
+from .secret import VARIABLE
 
 LOOPBACK = "127.0.0.1"
 # It neither asks nor waits for long: not for a connection, nor for an answer on one.
@@ -26,7 +27,10 @@ SSH_OPTIONS = (
 )
 SSH = ("ssh", *(word for option in SSH_OPTIONS for word in ("-o", option)))
 # ssh would end with 255 when a signal has ended the program; a shell says which it was.
-AT_THE_OTHER_END = ("sh", "-c", '"$@"; exit $?', "sh")
+THERE = '"$@"; exit $?'
+# A password comes as a line of standard input, of which `read` takes no more than that: the program
+# has the rest, whose end tells it that the driver is gone.
+PASSWORD_FIRST = f"IFS= read -r {VARIABLE} && export {VARIABLE} || exit 1; "
 SSH_TIMEOUT_S = 15.0
 
 Host = str | None  # an ssh destination; None: this machine
@@ -45,12 +49,18 @@ def expand(text: str) -> tuple[str, ...]:
     return found
 
 
-def command(host: Host, argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """What to execute here so that ARGV runs there."""
+def command(
+    host: Host,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    takes_password: bool = False,
+) -> list[str]:
+    """What to execute here so that ARGV runs there, once it has read a password if it takes one."""
     if host is None:
         return list(argv)
+    shell = (PASSWORD_FIRST if takes_password else "") + THERE
     settings = [f"{name}={value}" for name, value in environment.items()]
-    remote = [*AT_THE_OTHER_END, *(["env", *settings] if settings else []), *argv]
+    remote = ["sh", "-c", shell, "sh", *(["env", *settings] if settings else []), *argv]
     return [*SSH, "--", host, shlex.join(remote)]
 
 

@@ -50,6 +50,10 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("blocked", "blocked", "sends that found no credit", -1),
     Metric("stalled_percent", "stalled %", "time without credit, %", -1),
+    Metric("resent", "resent", "messages sent again", 0),
+    Metric("duplicated", "duplicates", "messages received twice", 0),
+    Metric("reconnects", "reconnects", "connections made again", 0),
+    Metric("disconnected_s", "gap s", "time without a connection, s", -1),
     Metric("flow_frames_per_1000", "flow/1000", "FLOW frames per 1000 messages", 0),
     Metric("psend_rss_bytes", "psend MB", "sender's memory, MB", -1, _MEGA),
     Metric("precv_rss_bytes", "precv MB", "receiver's memory, MB", -1, _MEGA),
@@ -58,10 +62,15 @@ BY_NAME = {metric.name: metric for metric in METRICS}
 PRIMARY = "messages_per_s"
 
 BUSY_LIMIT = 0.85  # share of its time from which a thread is called the limit
+# What a sender waits for that a broker gives; receivers wait if they do for so much of their time.
+BROKER_GIVES = ("credit", "session", "socket", "settlement")
+WAITING_SHARE = 0.5
 HANDSHAKE_FRAMES = 3  # open, begin, attach
 
 
-def measure(psend: Sequence[Event], precv: Sequence[Event]) -> dict[str, Any]:
+def measure(
+    psend: Sequence[Event], precv: Sequence[Event], by_broker: bool = False
+) -> dict[str, Any]:
     """All metrics, and `limited_by`, from the summaries of one run."""
     latency = histogram.merge([histogram.from_distribution(e["latency_ns"]) for e in precv])
     settlement = histogram.merge([histogram.from_distribution(e["settlement_ns"]) for e in psend])
@@ -79,10 +88,14 @@ def measure(psend: Sequence[Event], precv: Sequence[Event]) -> dict[str, Any]:
         **_cpu("precv", precv),
         "blocked": sum(event["credit"]["blocked"] for event in psend),
         "stalled_percent": _mean([100 * share for share in stalled if share is not None]),
+        "resent": _count(psend, "messages", "resent"),
+        "duplicated": _count(precv, "messages", "duplicated"),
+        "reconnects": _count([*psend, *precv], "connection", "reconnects"),
+        "disconnected_s": _longest_gap_s([*psend, *precv]),
         "flow_frames_per_1000": _flow_frames(psend, precv),
         "psend_rss_bytes": _greatest(psend, "rss_peak_bytes"),
         "precv_rss_bytes": _greatest(precv, "rss_peak_bytes"),
-        "limited_by": limited_by(psend, precv),
+        "limited_by": limited_by(psend, precv, by_broker),
     }
 
 
@@ -107,6 +120,19 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _greatest(events: Sequence[Event], key: str) -> Value:
     return max((event[key] for event in events if event[key] is not None), default=None)
+
+
+def _count(events: Sequence[Event], member: str, kind: str) -> int | None:
+    """Of all that have such a count."""
+    counts = [(event.get(member) or {}).get(kind) for event in events]
+    known = [value for value in counts if value is not None]
+    return sum(known) if known else None
+
+
+def _longest_gap_s(events: Sequence[Event]) -> float | None:
+    """Time without a connection, of the program that was without one for longest."""
+    gaps_s = [(event.get("connection") or {}).get("disconnected_s") for event in events]
+    return max((gap_s for gap_s in gaps_s if gap_s is not None), default=None)
 
 
 def _weighted(events: Sequence[Event], key: str) -> float | None:
@@ -153,11 +179,14 @@ def busy_share(events: Sequence[Event]) -> float:
     return max((_share(e["time_s"]["busy"], e["wall_s"]) or 0.0 for e in events), default=0.0)
 
 
-def limited_by(psend: Sequence[Event], precv: Sequence[Event]) -> str:
+def limited_by(
+    psend: Sequence[Event], precv: Sequence[Event], by_broker: bool = False
+) -> str:
     """What held the run back, in words, from both ends.
 
     An end that is busy nearly all the time is the limit; of two such ends, the one that is busier.
-    If neither is busy, what the sender waits for most is.
+    If neither is busy, what the sender waits for most is. By way of a broker these are the broker's
+    credit, window, socket or settlement; if receivers wait as well, for messages, it is the broker.
     """
     busy = {"sender cpu": busy_share(psend), "receiver cpu": busy_share(precv)}
     name = max(busy, key=lambda end: busy[end])
@@ -173,4 +202,12 @@ def limited_by(psend: Sequence[Event], precv: Sequence[Event]) -> str:
         pacing = sum(event["time_s"]["pacing"] for event in precv)
         if pacing > 0.5 * sum(event["wall_s"] for event in precv):
             return "receiver pacing"
+    if by_broker and longest in BROKER_GIVES and waits[longest] > 0 and _wait_for_messages(precv):
+        return "broker"
     return longest if waits[longest] > 0 else name
+
+
+def _wait_for_messages(precv: Sequence[Event]) -> bool:
+    """Whether receivers had nothing to do for most of the time."""
+    idle_s = math.fsum(event["time_s"]["idle"] for event in precv)
+    return idle_s > WAITING_SHARE * math.fsum(event["wall_s"] for event in precv)

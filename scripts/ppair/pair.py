@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import facts, host, metrics, peer as peers
+from . import facts, host, metrics, secret, peer as peers
+from .accounting import count, what_is_missing
 from .events import MISSHAPEN, SCHEMA, Event
 from .failure import Exit, Failure
 from .peer import Observer, Peer, PeerFailed
@@ -59,9 +60,9 @@ async def run(spec: Spec, folder: Path, outcome: Outcome, observer: Observer) ->
             await _until_ended(spec, senders, receivers, deadline)
         except asyncio.CancelledError:
             await _end_in_order(spec, senders, receivers)
-            _account(outcome, senders, receivers)
+            _account(spec, outcome, senders, receivers)
             raise
-        _account(outcome, senders, receivers)
+        _account(spec, outcome, senders, receivers)
     except PeerFailed as failure:
         first = await _first_cause(failure, outcome.peers)
         outcome.why, outcome.exit_code = str(first), first.code
@@ -112,7 +113,11 @@ async def _start(
     where = _host_of(spec, program, index)
     argv = _argv(spec, program, *more)
     name = f"{program}-{index}"
-    started = await peers.start(name, where, argv, environment, folder, observer)
+    password = secret.password() if where and spec.authenticates(program) else None
+    if password is not None and b"\n" in password:
+        what = f"{where}: a password with a line end cannot be sent there; use --password-file"
+        raise Failure(Exit.USAGE, what)
+    started = await peers.start(name, where, argv, environment, folder, observer, password)
     outcome.peers.append(started)
     return started
 
@@ -141,7 +146,7 @@ async def _start_senders(
     started: list[Peer],
 ) -> None:
     for index, receiver in zip(range(spec.senders), itertools.cycle(receivers)):
-        url = spec.via or _url(listen_address(spec, receiver.host), receiver)
+        url = spec.via or _url(spec, listen_address(spec, receiver.host), receiver)
         started.append(await _start(spec, PSEND, index, folder, outcome, observer, url))
 
 
@@ -149,11 +154,12 @@ def _join(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
-def _url(address: str, receiver: Peer) -> str:
+def _url(spec: Spec, address: str, receiver: Peer) -> str:
     port = receiver.ready.get("port") if receiver.ready else None
     if not isinstance(port, int):
         raise PeerFailed(receiver, "does not say on which port it listens", Exit.INTERNAL)
-    return f"amqp://{_join(address, port)}/ppair"
+    scheme = "amqps" if spec.listens_with_tls else "amqp"
+    return f"{scheme}://{_join(address, port)}/ppair"
 
 
 # ---- waiting ----
@@ -259,53 +265,43 @@ async def _wait_for(group: Sequence[Peer]) -> None:
             await asyncio.wait(ends, timeout=peers.LADDER[0][1])
 
 
-def _account(outcome: Outcome, senders: Sequence[Peer], receivers: Sequence[Peer]) -> None:
+def _account(
+    spec: Spec, outcome: Outcome, senders: Sequence[Peer], receivers: Sequence[Peer]
+) -> None:
     """A run is good only if every message is accounted for."""
     if not senders or not all(p.summary for p in [*senders, *receivers]):
         outcome.why = "ended before there were results"
         return
     try:
-        _judge(outcome, senders, receivers)
+        _judge(spec, outcome, senders, receivers)
     except MISSHAPEN as error:
         outcome.good, outcome.exit_code = False, Exit.INTERNAL
         outcome.why = f"start and summary are not as {SCHEMA} has them: {error!r}"
 
 
-def _judge(outcome: Outcome, senders: Sequence[Peer], receivers: Sequence[Peer]) -> None:
+def _judge(
+    spec: Spec, outcome: Outcome, senders: Sequence[Peer], receivers: Sequence[Peer]
+) -> None:
     psend = [p.summary for p in senders if p.summary]
     precv = [p.summary for p in receivers if p.summary]
-    outcome.metrics = metrics.measure(psend, precv)
+    outcome.metrics = metrics.measure(psend, precv, spec.by_broker)
+    if spec.shares_queue:
+        outcome.metrics["duplicated"] = None  # numbers of several senders are taken for one's
     starts = [[p.start for p in group if p.start] for group in (senders, receivers)]
     outcome.facts = facts.of_run(starts[0], starts[1], psend, precv)
-    outcome.why = outcome.facts["missing"] = what_is_missing(psend, precv)
+    outcome.why = outcome.facts["missing"] = what_is_missing(spec, psend, precv)
     if outcome.why is None and outcome.metrics[metrics.PRIMARY] is None:
-        outcome.why = "nothing was measured: fewer than two messages after the warm-up"
+        outcome.why = _nothing_measured(psend, outcome.metrics["limited_by"])
     if outcome.why is None:
         outcome.good, outcome.exit_code = True, Exit.DONE
     else:
         outcome.exit_code = Exit.SHORT
 
 
-def what_is_missing(psend: Sequence[Event], precv: Sequence[Event]) -> str | None:
-    """The first thing in the accounts of all programs that does not add up, or None."""
-    sent = sum(event["messages"]["sent"] for event in psend)
-    received = sum(event["messages"]["received"] for event in precv)
-    for event in psend:
-        counts = event["messages"]
-        if counts["accepted"] is None:
-            continue
-        kinds = ("accepted", "rejected", "released", "modified", "no_outcome", "unsettled")
-        if counts["sent"] != sum(counts[kind] for kind in kinds):
-            return f"psend: {counts['sent']} sent is not the sum of the outcomes"
-        if counts["unsettled"]:
-            return f"psend: {counts['unsettled']} messages were never settled"
-    for event in precv:
-        for kind in ("lost", "duplicated"):
-            if event["messages"][kind]:
-                return f"precv: {event['messages'][kind]} messages {kind}"
-    if sent != received:
-        return f"{sent} messages sent, {received} received"
-    return None
+def _nothing_measured(psend: Sequence[Event], limit: str) -> str:
+    if limit == "credit" and not count(psend, "sent"):
+        return "nothing was sent: the senders were never given credit"
+    return "nothing was measured: fewer than two messages after the warm-up"
 
 
 async def _first_cause(failure: PeerFailed, started: Sequence[Peer]) -> PeerFailed:

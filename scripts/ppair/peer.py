@@ -113,14 +113,18 @@ async def start(
     environment: dict[str, str],
     folder: Path,
     observer: Observer,
+    password: bytes | None = None,
 ) -> Peer:
-    """Starts ARGV, whose files are to be in FOLDER. Raises Failure if that cannot be done."""
+    """Starts ARGV, whose files are to be in FOLDER. Raises Failure if that cannot be done.
+
+    PASSWORD is for programs on other hosts; those here have our environment.
+    """
     loop = asyncio.get_running_loop()
     try:
         with (folder / f"{name}.stderr").open("wb") as stderr:
             transport, protocol = await loop.subprocess_exec(
                 _Protocol,
-                *host.command(where, argv, environment),
+                *host.command(where, argv, environment, password is not None),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=stderr,
@@ -132,6 +136,8 @@ async def start(
         raise Failure(Exit.INTERNAL, what) from None
     process = asyncio.subprocess.Process(transport, protocol, loop)
     peer = Peer(name, where, argv, folder, process, transport, protocol.exited, observer)
+    if password is not None and process.stdin:
+        process.stdin.write(password + b"\n")
     peer.reader = asyncio.create_task(_listen(peer))
     return peer
 
@@ -240,6 +246,9 @@ def _ended(peer: Peer) -> str:
     code = peer.exit_code or 0
     if peer.host and code == SSH_FAILED:
         return "ssh failed"
+    unsettled = peer.summary["messages"].get("unsettled") if peer.summary else None
+    if code == Exit.SHORT and unsettled:
+        return f"ended with {unsettled} messages not settled (--max-unsettled N: have less waiting)"
     if code <= 128:
         return f"ended with exit code {code}"
     try:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .axes import Axis, grid
-from .results import Plot
+from .results import Plot, Results
 
 Values = dict[str, str]
 Words = tuple[str, ...]
@@ -19,7 +20,10 @@ FLIGHT_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Preset:
-    """`words` gives what psend and precv get for a point; `points` all values, if not the grid."""
+    """`words` gives what psend and precv get for a point, `fields` what else its Spec is to have.
+
+    `points` gives all values, if they are not the grid; `findings` what is to be said of results.
+    """
 
     title: str
     expected: str  # what others have seen
@@ -30,6 +34,8 @@ class Preset:
     psend: Words = ()
     precv: Words = ()
     points: Callable[[], Iterable[Values]] | None = None
+    fields: Callable[[Values], dict[str, Any]] = lambda values: {}
+    findings: Callable[[Results], dict[str, Any]] | None = None
 
     def pictures(self) -> tuple[Plot, ...]:
         """Its plots, with what is to be seen below the first."""
@@ -278,6 +284,43 @@ SOAK_100 = Preset(
     ),
 )
 
+
+def _tls_findings(results: Results) -> dict[str, Any]:
+    from . import size_cost  # numpy: not for --help
+
+    return size_cost.findings(results, "content-size", "connection")
+
+
+TLS = Preset(
+    title="What TLS costs: bodies from 10 bytes to 64 KiB, plain and encrypted",
+    expected="Encryption costs by the byte, and something for each record: with small messages "
+    "little is seen of it.",
+    axes=(
+        Axis("connection", ("plain", "TLS"), "connection"),
+        Axis("content-size", _steps(10, 100, "1Ki", "4Ki", "16Ki", "64Ki"), "body, bytes", True),
+    ),
+    words=lambda values: (("--content-size", values["content-size"]), ()),
+    fields=lambda values: {"tls": values["connection"] == "TLS"},
+    findings=_tls_findings,
+    plots=(
+        Plot("Rate", "content-size", ("messages_per_s", "bytes_per_s"), "connection"),
+        Plot(
+            "CPU time per message",
+            "content-size",
+            ("psend_cpu_per_message_ns", "precv_cpu_per_message_ns"),
+            "connection",
+        ),
+    ),
+    metrics=(
+        "messages_per_s",
+        "bytes_per_s",
+        "psend_cpu_per_message_ns",
+        "precv_cpu_per_message_ns",
+        "psend_cpu_percent",
+        "precv_cpu_percent",
+    ),
+)
+
 PRESETS = {
     "credit-stall": CREDIT_STALL,
     "credit-amortization": CREDIT_AMORTIZATION,
@@ -287,4 +330,5 @@ PRESETS = {
     "session-window": SESSION_WINDOW,
     "settle": SETTLE,
     "soak-100": SOAK_100,
+    "tls": TLS,
 }

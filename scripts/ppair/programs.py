@@ -18,6 +18,16 @@ HELP_TIMEOUT_S = 10.0
 
 # How a run ends is the sender's to say: the receiver ends when its senders have gone.
 SENDERS_ALONE = ("--messages", "--duration")
+# A program that listens does not take these: without --via they are the senders' too.
+CONNECTING_ALONE = (
+    "--link-name",
+    "--password-file",
+    "--reconnect",
+    "--sasl-insecure",
+    "--tls-no-verify",
+    "--tls-sni",
+    "--user",
+)
 # What ppair itself needs to hold in its hand.
 RESERVED = (
     "--listen",
@@ -42,11 +52,18 @@ class Option:
 
     name: str  # --credit
     argument: str | None  # what --help calls its value: N, T, LIST ...; None for a flag
+    optional: bool = False  # a flag that may have a value, in the same word: --reconnect[=N]
 
     @property
     def takes_value(self) -> bool:
         """Or is a flag."""
-        return self.argument is not None
+        return self.argument is not None and not self.optional
+
+    def words(self, value: str | None) -> tuple[str, ...]:
+        """As it stands in a command line."""
+        if value is None:
+            return (self.name,)
+        return (f"{self.name}={value}",) if self.optional else (self.name, value)
 
     @property
     def is_number(self) -> bool:
@@ -58,16 +75,18 @@ def parse_help(text: str) -> dict[str, Option]:
     """The options in the output of --help, by each of their names, long and short."""
     options: dict[str, Option] = {}
     for line in text.splitlines():
-        match = re.match(r" {2,6}(-\w, )?(--[a-z][-a-z]*(?:=[^\s,]+)?(?:, --[a-z]\S*)*)", line)
+        match = re.match(r" {2,6}(-\w, )?(--[a-z][-a-z]*(?:\[?=[^\s,]+)?(?:, --[a-z]\S*)*)", line)
         if not match:
             continue
         names = match[2].split(", ")
         name, equals, argument = names[0].partition("=")
-        option = Option(name, argument if equals else None)
+        optional = name.endswith("[")
+        argument = argument.removesuffix("]") if optional else argument
+        option = Option(name.removesuffix("["), argument if equals else None, optional)
         if option.name in LEFT_OUT:
             continue
         for alias in [*names, *([match[1][:2]] if match[1] else [])]:
-            options[alias.split("=")[0]] = option
+            options[re.split(r"\[?=", alias)[0]] = option
     return options
 
 
@@ -127,13 +146,13 @@ def canonical(folder: Path, program: str, words: Sequence[str]) -> tuple[str, ..
             raise usage(f"{program}: {name}: unknown option, see {program} --help")
         if option.name in RESERVED:
             raise usage(f"{program}: {option.name} {RESERVED_WHY}")
-        if not option.takes_value and value is not None:
+        if option.argument is None and value is not None:
             raise usage(f"{program}: {name}: takes no value")
         if option.takes_value and value is None:
             value = next(rest, None)
             if value is None:
                 raise usage(f"{program}: {name}: needs a value")
-        found += [option.name] if value is None else [option.name, value]
+        found += option.words(value)
     return tuple(found)
 
 

@@ -8,7 +8,7 @@ import time
 from . import run_files
 from .failure import Failure
 from .programs import PROGRAMS
-from .results import GOOD, Results, Run
+from .results import GOOD, Peer, Results, Run
 from .table import MISSING, Table, make
 
 
@@ -24,6 +24,7 @@ def environment_table(results: Results) -> Table:
         ("system", machine.get("system")),
         ("frequency governor", machine.get("governor")),
         ("programs", programs(results)),
+        ("connections", connections(results)),
         ("python", machine.get("python")),
         ("created", created),
         ("directory", results.directory),
@@ -43,6 +44,26 @@ def programs(results: Results) -> str | None:
         except Failure:
             continue
     return None
+
+
+def connections(results: Results) -> str | None:
+    """How the programs of the first good run were secured: TLS and SASL; None if not at all."""
+    for run in (run for run in results.runs if run.status == GOOD):
+        try:
+            found = [_security(results, run, peer) for peer in run.peers]
+        except Failure:
+            continue
+        return ", ".join(dict.fromkeys(words for words in found if words)) or None
+    return None
+
+
+def _security(results: Results, run: Run, peer: Peer) -> str:
+    """In words; programs that do not say so, and those that listen, have none."""
+    ready = run_files.first(results, run, peer, "ready") or {}
+    tls, sasl = ready.get("tls"), ready.get("sasl")
+    words = [f"{tls['protocol']} {tls['cipher']}"] if tls else []
+    words += [f"SASL {sasl}"] if sasl else []
+    return " with ".join(words)
 
 
 def _versions(results: Results, run: Run) -> str:

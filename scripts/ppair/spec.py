@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from . import url
 from .failure import usage
 from .programs import PRECV, PSEND, value_of
 from .units import number, seconds
@@ -41,6 +42,7 @@ class Spec:
     bin: str = ""  # folder of the programs, on every host
     library_path: str | None = None  # LD_LIBRARY_PATH of both programs
     deadline_s: float | None = None  # of a run in all; None: from its duration
+    tls: bool = False  # receivers listen with a certificate that is made for the experiment
 
     def plus(self, psend: tuple[str, ...] = (), precv: tuple[str, ...] = ()) -> Spec:
         """With more words, which override earlier ones."""
@@ -66,6 +68,21 @@ class Spec:
         The first of several may have gone before the last has come.
         """
         return self.via is not None or self.senders > self.receivers
+
+    @property
+    def shares_queue(self) -> bool:
+        """Whether a receiver has messages of several senders on one link, or not all of one."""
+        return self.via is not None and (self.senders > 1 or self.receivers > 1)
+
+    @property
+    def listens_with_tls(self) -> bool:
+        """Whether receivers that listen speak TLS, as they do if they have a certificate."""
+        return self.option(PRECV, "--tls-cert") is not None
+
+    @property
+    def by_broker(self) -> bool:
+        """Whether a broker, and no queue depth of ours, decides when senders may go on."""
+        return self.via is not None and not number(self.option(PSEND, "--max-unsettled") or "0")
 
     @property
     def presettled(self) -> bool:
@@ -124,6 +141,14 @@ class Spec:
         if self.via is None and self.psend_hosts and not self.precv_hosts and not self.listen:
             raise usage("--psend-host: say with --listen-address at which address they reach us")
 
+        if self.tls and self.via is not None:
+            raise usage("--tls: is for a direct pair; give --via an amqps URL")
+        if self.tls and not self.local:
+            raise usage(
+                "--tls: makes a certificate here alone; for other hosts, give --precv.tls-cert, "
+                "--precv.tls-key and --psend.tls-ca files that are there"
+            )
+
     def command(self) -> str:
         """As somebody would type it after `ppair run`."""
         words = []
@@ -131,6 +156,7 @@ class Spec:
             words += ["--senders", str(self.senders), "--receivers", str(self.receivers)]
         if self.via:
             words += ["--via", self.via]
+        words += ["--tls"] if self.tls else []
         for name, hosts in (("--psend-host", self.psend_hosts), ("--precv-host", self.precv_hosts)):
             words += [name, ",".join(hosts)] if hosts else []
         if self.listen:
@@ -143,6 +169,23 @@ class Spec:
             words += [name, shlex.join(given)] if given else []
         return shlex.join(words)
 
+    def for_run(self, name: str, certificates: Path) -> Spec:
+        """Of one run: NAME is its address at a broker, if it is to have one of its own.
+
+        With `tls`, CERTIFICATES is the folder of cert.pem and key.pem.
+        """
+        via = url.named(self.via, name) if self.via else None
+        if not self.tls:
+            return replace(self, via=via)
+        cert, key = (str(certificates / name) for name in ("cert.pem", "key.pem"))
+        precv = ("--tls-cert", cert, "--tls-key", key)
+        return replace(self, psend=("--tls-ca", cert, *self.psend), precv=(*precv, *self.precv))
+
+    def authenticates(self, program: str) -> bool:
+        """Whether there is a user, and so there may be a password in the environment."""
+        user = self.via is not None and url.parse(self.via).user is not None
+        return user or self.option(program, "--user") is not None
+
     def program(self, name: str) -> str:
         """Path of psend or precv."""
         return str(Path(self.bin) / name)
@@ -154,5 +197,6 @@ def to_json(spec: Spec) -> dict[str, Any]:
 
 
 def from_json(value: dict[str, Any]) -> Spec:
-    """From the manifest: lists are tuples again."""
-    return Spec(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+    """From the manifest: lists are tuples again. A password that somebody has put there is not."""
+    spec = Spec(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+    return replace(spec, via=url.without_password(spec.via)) if spec.via else spec

@@ -40,6 +40,8 @@ USUAL = (
     "precv_cpu_percent",
     "stalled_percent",
 )
+# Columns that are there if there is something to be seen.
+TROUBLE = ("reconnects", "disconnected_s", "resent", "duplicated")
 LIMIT = "limited by"
 STATISTICS = ("median", "mean", "stddev", "spread %")
 MEDIAN_NOTE = "Every number is the median of a point's good runs"
@@ -95,7 +97,10 @@ def columns(results: Results) -> list[Metric]:
     known = {
         name for run in results.runs for name, value in run.metrics.items() if value is not None
     }
-    return [metric_of(name) for name in USUAL if name in known or name == PRIMARY]
+    good = [run.metrics for run in results.runs if run.status == GOOD]
+    trouble = [name for name in TROUBLE if any(metrics.get(name) for metrics in good)]
+    usual = [name for name in USUAL if name in known or name == PRIMARY]
+    return [metric_of(name) for name in (*usual, *trouble)]
 
 
 def median_run(results: Results, point: int) -> Run | None:

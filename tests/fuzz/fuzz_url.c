@@ -1,8 +1,10 @@
 /* Feeds any text to the parsers of URLs. What they accept must keep their header's promises. */
+#define _DEFAULT_SOURCE
 #include "url.h"
 
 #include <ctype.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +31,54 @@ static void check_host_and_port(const struct url *url)
 	require(atol(url->port) <= 65535);
 }
 
+/* Appends TEXT with all but letters and digits encoded. */
+static void encode(char **to, const char *text)
+{
+	for (; *text; text++)
+		*to += sprintf(
+			*to, isalnum((unsigned char)*text) ? "%c" : "%%%02X", (unsigned char)*text);
+}
+
+/* What is printed of its parts, all that may be encoded being so, has the same parts. */
+static void check_printed(const struct url *url)
+{
+	static char text[3 * (URL_USER_SIZE + URL_PASSWORD_SIZE) + URL_HOST_SIZE + 64];
+	struct url same;
+	char *end = text;
+	bool ipv6 = strchr(url->host, ':');
+	const char *scope = strchr(url->host, '%');
+	if (url->has_scheme)
+		end += sprintf(end, "%s://", url->secure ? "amqps" : "amqp");
+	encode(&end, url->user);
+	if (*url->password) {
+		*end++ = ':';
+		encode(&end, url->password);
+	}
+	end += sprintf(end, "%s%s%.*s", *url->user ? "@" : "", ipv6 ? "[" : "",
+		(int)strcspn(url->host, "%"), url->host);
+	if (scope)
+		end += sprintf(end, "%%25%s", scope + 1);
+	sprintf(end, "%s%s%s", ipv6 ? "]" : "", *url->port ? ":" : "", url->port);
+	require(!url_parse(text, &same));
+	require(same.has_scheme == url->has_scheme && same.secure == url->secure);
+	require(!strcmp(same.user, url->user) && !strcmp(same.password, url->password));
+	require(!strcmp(same.host, url->host) && !strcmp(same.port, url->port));
+}
+
+/* Taking the password out leaves the rest as it is. */
+static void check_without_password(const char *text, const struct url *url)
+{
+	struct url same;
+	char *copy = strdup(text);
+	url_remove_password(copy);
+	require(!url_parse(copy, &same) && !*same.password);
+	require(!strcmp(same.user, url->user));
+	require(!strcmp(same.host, url->host) && !strcmp(same.port, url->port));
+	require(!same.address == !url->address);
+	require(!url->address || !strcmp(same.address, url->address));
+	free(copy);
+}
+
 /* The parts are where the text has them. */
 static void check_url(const char *text)
 {
@@ -44,8 +94,11 @@ static void check_url(const char *text)
 		require(url.address > text && url.address <= text + strlen(text));
 		require(url.address[-1] == '/');
 	}
-	if (url.has_credentials)
+	if (*url.user)
 		require(strchr(text, '@'));
+	require(*url.user || !*url.password);
+	check_printed(&url);
+	check_without_password(text, &url);
 }
 
 /* What is accepted is the same as a URL without scheme, address and user. */
@@ -58,9 +111,7 @@ static void check_host_port(const char *text)
 		return;
 	}
 	check_host_and_port(&url);
-	require(*url.port && !url.address && !url.secure && !url.has_credentials);
-	if (strpbrk(text, "/@"))
-		return;
+	require(*url.port && !url.address && !*url.user && !*url.password);
 	require(!url_parse(text, &same));
 	require(!strcmp(url.host, same.host) && !strcmp(url.port, same.port));
 }

@@ -4,7 +4,7 @@ Installed by `install` as `psend` and `precv` in a folder of their own. Beside i
 `precv.json` have a list of behaviours, the n-th for the n-th instance that is started (the last one
 for all further ones), or, as instances of one run start at the same time, an object with that of
 psend-0 as "0" and so on. What the instances were told is kept in psend.0.told and so on: `argv`,
-`pid` and `library_path`. A behaviour is a list of steps, done in order:
+`pid`, `library_path` and `password`. A behaviour is a list of steps, done in order:
 
     "start" "ready" "interval" "summary"    an event of that kind; with more: ["summary", {...}],
                                             members that replace those of the usual one
@@ -58,6 +58,13 @@ Connection:
   -b, --broker=URL                  connect there
   -l, --listen=HOST:PORT            accept connections instead of making one
       --max-frame=BYTES             largest AMQP frame that we accept [the library's]
+      --password-file=FILE          with the first line of FILE as password
+      --reconnect[=N]               connect again when the connection is lost
+      --sasl-insecure               send a password over a connection without TLS
+      --tls-ca=FILE                 certificates that a peer's must be signed by
+      --tls-cert=FILE               own certificate
+      --tls-key=FILE                its private key
+      --user=NAME                   authenticate as NAME
 
 Load:
   -d, --duration=T                  run for T
@@ -419,8 +426,9 @@ def claim(folder: str, program: str, argv: list) -> int:
     while True:
         try:
             with open(os.path.join(folder, f"{program}.{number}.told"), "x") as file:
-                library_path = os.environ.get("LD_LIBRARY_PATH")
-                json.dump({"argv": argv, "pid": os.getpid(), "library_path": library_path}, file)
+                names = {"library_path": "LD_LIBRARY_PATH", "password": "PPAIR_PASSWORD"}
+                had = {name: os.environ.get(variable) for name, variable in names.items()}
+                json.dump({"argv": argv, "pid": os.getpid(), **had}, file)
             return number
         except FileExistsError:
             number += 1

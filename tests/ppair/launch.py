@@ -102,6 +102,12 @@ class Launcher:
         kill(self.left())
 
 
+def speaks_tls() -> bool:
+    """Whether psend and precv have been built with it."""
+    found = subprocess.run([BIN / "psend", "--help"], capture_output=True, text=True, check=False)
+    return "amqp[s]://" in found.stdout
+
+
 def finish(process: subprocess.Popen[str], timeout_s: float = DEADLINE_S) -> Ended:
     """Waits for its end."""
     stdout, stderr = process.communicate(timeout=timeout_s)

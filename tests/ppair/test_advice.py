@@ -63,6 +63,13 @@ def _warnings(*runs: Run, **more: Any) -> dict[str, advice.Warning]:
     return {warning.code: warning for warning in found}
 
 
+def _by_broker(results: Results) -> Results:
+    """The same, if all points were by way of one."""
+    points = (store.replace(p, spec=Spec(via="amqp://b")) for p in results.plan.points)
+    results.plan = store.replace(results.plan, points=tuple(points))
+    return results
+
+
 def _codes(*runs: Run, **more: Any) -> list[str]:
     return list(_warnings(*runs, **more))
 
@@ -98,7 +105,10 @@ def test_every_code_is_in_the_list_and_has_a_rule() -> None:
         for rate in (100, 1000, 1010, 600)
     ]
     busy.append(_share(_run(1000, precv_busy=0.95, point=2, **bad), 10.0))
-    found = _warnings(*busy, governor="powersave")
+    broker = _run(1000, limit="broker", point=3, **bad)
+    more = {"reconnects": 1, "latency_p50_ns": 90, "settlement_p50_ns": 10}
+    busy.append(store.replace(broker, metrics={**broker.metrics, **more}))
+    found = {w.code: w for w in advice.warnings(_by_broker(_results(*busy, governor="powersave")))}
     assert tuple(found) == advice.CODES
     for warning in found.values():
         assert warning.seen and warning.advice
@@ -228,3 +238,30 @@ def test_warnings_are_the_same_when_they_are_read_again(tmp_path: Path) -> None:
     again = store.load(tmp_path / "x")
     assert [warning.code for warning in again.warnings] == ["spread", "powersave"]
     assert again.warnings == results.warnings == advice.warnings(again)
+
+
+def test_connections_that_were_made_again() -> None:
+    lost = _run()
+    lost = store.replace(lost, metrics={**lost.metrics, "reconnects": 3})
+    none = store.replace(_run(point=1), metrics={**_run().metrics, "reconnects": 0})
+    warning = _warnings(lost, none)["reconnects"]
+    assert "up to 3 times in a run" in warning.seen and warning.points == (0,)
+    assert "reconnects" not in _codes(none) and "reconnects" not in _codes(_run())
+
+
+def test_a_broker_that_holds_both_back() -> None:
+    warning = _warnings(*_rates(1000, 1000, limit="broker"))["broker"]
+    assert warning.seen.startswith("neither end was busy (receivers up to 50 %)")
+    assert "broker" not in _codes(_run(limit="broker"), _run(limit="credit"))
+
+
+@pytest.mark.parametrize(
+    ("latency", "settlement", "seen"), [(90, 10, True), (30, 10, False), (90, None, False)]
+)
+def test_messages_that_wait_at_a_broker(latency: int, settlement: int | None, seen: bool) -> None:
+    """Of which one can only speak where there is one."""
+    times = {"latency_p50_ns": latency, "settlement_p50_ns": settlement}
+    run = store.replace(_run(), metrics={**_run().metrics, **times})
+    found = {w.code: w for w in advice.warnings(_by_broker(_results(run)))}
+    assert ("backlog" in found) == seen and "backlog" not in _codes(run)
+    assert not seen or "up to 9 times" in found["backlog"].seen

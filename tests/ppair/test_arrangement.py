@@ -73,6 +73,7 @@ def test_options_are_read_from_help() -> None:
     assert precv["--capacity"] == precv["--credit"] == Option("--credit", "N")
     assert precv["--report-total"] == Option("--report-total", None)
     assert precv["--clock"] == Option("--clock", "realtime|monotonic")
+    assert precv["--reconnect"] == Option("--reconnect", "N", optional=True)
     assert "--presettled" not in precv and "--credit" not in psend
 
 
@@ -164,6 +165,14 @@ def test_help_that_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ("--precv.max-frame=4Ki", Given((PRECV,), "--max-frame", "4Ki", True)),
         ("--psend.presettled", Given((PSEND,), "--presettled", None, True)),
         ("--report-total", Given(BOTH, "--report-total", None)),
+        ("--reconnect", Given(BOTH, "--reconnect", None, optional=True)),
+        ("--reconnect=5", Given(BOTH, "--reconnect", "5", optional=True)),
+        ("--psend.reconnect=5", Given((PSEND,), "--reconnect", "5", True, optional=True)),
+        ("--sasl-insecure", Given(BOTH, "--sasl-insecure", None)),
+        ("--tls-ca f", Given(BOTH, "--tls-ca", "f", is_number=False)),
+        ("--precv.tls-cert f", Given((PRECV,), "--tls-cert", "f", True, False)),
+        ("--user bob", Given(BOTH, "--user", "bob", is_number=False)),
+        ("--password-file f", Given(BOTH, "--password-file", "f", is_number=False)),
     ],
 )
 def test_an_option_goes_to_the_programs_that_have_it(
@@ -272,6 +281,21 @@ def test_short_and_unfinished_names_are_written_in_full(made: Made) -> None:
     assert spec.duration_s == 3600 and spec.presettled
 
 
+def test_a_value_that_may_be_left_out_stays_in_its_word(made: Made) -> None:
+    spec = made("--reconnect=5", "--precv", "--recon", "--credit", "7")
+    assert spec.psend == ("--reconnect=5",)
+    assert spec.precv == ("--reconnect", "--reconnect=5", "--credit", "7")
+
+
+def test_what_listens_does_not_get_what_is_for_connecting(made: Made) -> None:
+    """Unless it is told to."""
+    direct = made("--user", "bob", "--sasl-insecure")
+    assert direct.psend == ("--user", "bob", "--sasl-insecure") and direct.precv == ()
+    by_broker = made("--user", "bob", "--via", "amqp://b/q")
+    assert by_broker.psend == by_broker.precv == ("--user", "bob")
+    assert made("--precv.user", "bob").precv == ("--user", "bob")
+
+
 def test_later_words_are_behind_earlier_ones(made: Made) -> None:
     spec = made("--credit", "5", "--precv", "--credit 6", "--credit", "7")
     assert spec.precv == ("--credit", "6", "--credit", "5", "--credit", "7")
@@ -292,6 +316,10 @@ def test_what_is_not_given_is_as_it_was(folder: Path) -> None:
         (["--receivers", "1.5"], '--receivers: "1.5" is not a whole number'),
         (["--deadline", "soon"], '--deadline: "soon" is not a time'),
         (["--via", ""], "--via: is empty"),
+        (["--via", "http://b/q"], "--via: has a scheme other than amqp and amqps"),
+        (["--via", "amqp://u:s3cret@b c/q"], "--via: is not [amqp[s]://][user[:password]@]host"),
+        (["--via", "amqp://u:s3cret@b/q"], "--via: one password can be kept secret"),
+        (["--psend", "--user 'u:s3cret@"], "--psend: No closing quotation"),
         (["--listen-address", ""], "--listen-address: is empty"),
         (["--psend-host", ""], "hosts: the list is empty"),
         (["--precv-host", "n[1-"], 'hosts: "n[1-"'),

@@ -282,6 +282,8 @@ AS_OPTIONS = {  # axes that are options by themselves: program, member of its op
 @pytest.mark.parametrize("name", PRESETS)
 def test_preset(ppair: Launcher, name: str) -> None:
     """All its points are good, and each is a line of the table; its plots show what there is."""
+    if name == "tls" and not launch.speaks_tls():
+        pytest.skip("psend does not speak TLS")
     words = ["--preset", name, "--repeat", "1", "--duration", "30ms", "--warmup", "0"]
     ended = ppair.run("sweep", *words, "--out", "out")
     assert_done(ended, "out")

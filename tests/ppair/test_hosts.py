@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,39 @@ def test_library_path(driver: Driver, heard: dict[str, Tap], cable: Network) -> 
         assert b"LD_LIBRARY_PATH=/a b/c" in environment
     process.send_signal(signal.SIGINT)
     assert launch.finish(process).code == 130
+
+
+@pytest.mark.parametrize("ending", ["", " two  words\\n' "])
+def test_password(driver: Driver, cable: Network, ending: str) -> None:
+    """Arrives in the program's environment, and is on no command line at either end."""
+    password = uuid.uuid4().hex + ending
+    seen = driver.launcher.folder / "seen"
+    (driver.bin / "precv").unlink()
+    (driver.bin / "precv").write_text(
+        f"""#!/bin/sh
+[ "$1" = --help ] && exec {launch.BIN}/precv --help
+printf %s "$PPAIR_PASSWORD" >{seen}
+cat /proc/[0-9]*/cmdline >{seen}.lines 2>/dev/null
+for word
+do
+	shift
+	case $word in --user|bob) ;; *) set -- "$@" "$word" ;; esac
+done
+exec {launch.BIN}/precv "$@"
+"""
+    )
+    (driver.bin / "precv").chmod(0o755)
+    words = [*SHORT, *ON_FAR, "--precv.user", "bob"]
+    environment = {**cable.environment, "PPAIR_PASSWORD": password}
+    ended = launch.finish(
+        driver.launcher.start(
+            *words, "--bin", str(driver.bin), wrapper=cable.wrapper, env=environment
+        )
+    )
+    assert ended.code == 0, ended
+    assert seen.read_text() == password
+    lines = Path(f"{seen}.lines").read_bytes()
+    assert b"--precv-host" in lines and password[:32].encode() not in lines
 
 
 # ---- it does not ----

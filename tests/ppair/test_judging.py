@@ -10,7 +10,7 @@ from pathlib import Path
 import launch
 import pytest
 from launch import Launcher, Tap
-from ppair import store
+from ppair import comparison, store
 from ppair import results as outcomes
 
 FAST, SLOW = "--receive-rate 2000", "--receive-rate 1000"
@@ -81,6 +81,15 @@ def test_refused(ppair: Launcher, words: list[str], code: int, why: str) -> None
     assert ended.code == code and not ended.stdout and len(ended.lines) == 1
     assert why in ended.stderr
     assert not (ppair.folder / "out").exists()
+
+
+def test_troubles_that_neither_side_has_had_are_not_compared() -> None:
+    """They would only make others harder to tell."""
+    rates, none = [1000.0, 1010.0, 990.0, 1005.0] * 3, [0.0] * 12
+    samples = {name: (none, none) for name in ("blocked", "resent", "duplicated")}
+    samples |= {"messages_per_s": (rates, rates), "reconnects": (none, [1.0] * 12)}
+    found = comparison.compare(samples, True, 0.01)
+    assert set(found) == {"messages_per_s", "blocked", "reconnects"}
 
 
 def test_side_that_fails(ppair: Launcher) -> None:

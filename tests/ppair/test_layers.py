@@ -28,12 +28,17 @@ COLUMNS_MAX = 100
 
 # Modules by layer, from the leaves up; those of a layer import lower ones.
 STACK: tuple[tuple[str, ...], ...] = (
-    ("failure", "events", "histogram", "machine", "ranks", "series", "svg", "table"),
-    ("units", "programs", "axes", "spec", "files"),  # words
-    # numbers
-    ("metrics", "facts", "advice", "inference", "fits", "credit_fits", "tuning", "verdicts"),
+    ("failure", "events", "histogram", "machine", "ranks", "series", "svg", "table", "url"),
+    ("units", "programs", "axes", "spec", "files", "secret"),  # words
+    (  # numbers
+        *("metrics", "facts", "accounting", "advice", "verdicts"),
+        *("inference", "fits", "credit_fits", "size_cost", "tuning"),
+    ),
     ("results", "presets", "plots_scale"),  # what is planned and what came out
-    ("store", "run_files", "host", "peer", "pair", "arrangement", "progress"),  # one run
+    (  # one run
+        *("store", "run_files", "host", "peer", "pair", "arrangement", "progress"),
+        "certificates",
+    ),
     ("experiment", "provenance", "tables", "plots_style"),
     ("comparison", "credit_search"),
     ("plots_heat", "plots_line", "plots_time", "formats_iperf", "formats_quiver"),
@@ -53,6 +58,8 @@ SAME_LAYER = {
     ("advice", "metrics"),
     ("facts", "metrics"),
     ("fits", "inference"),
+    ("size_cost", "fits"),
+    ("size_cost", "inference"),
     ("credit_fits", "fits"),
     ("credit_fits", "inference"),
     ("tuning", "credit_fits"),
@@ -70,6 +77,7 @@ FOR_TYPES = {
     ("advice", "results"),
     ("commands.tune", "credit_search"),
     ("progress", "peer"),
+    ("size_cost", "results"),
     ("verdicts", "fits"),
     ("verdicts", "results"),
     ("verdicts", "series"),
@@ -79,7 +87,7 @@ READERS = (
     "provenance tables plots_style plots_heat plots_line plots_time plots page formats "
     "formats_iperf formats_quiver commands.report"
 ).split()
-MEASURERS = {"host", "peer", "pair", "arrangement", "progress", "experiment"}
+MEASURERS = {"certificates", "host", "peer", "pair", "arrangement", "progress", "experiment"}
 
 # Libraries that only these modules may import.
 RESERVED = {
@@ -89,7 +97,7 @@ RESERVED = {
     "rich": {"progress"},
     "ClusterShell": {"host"},
     "asyncio": {"host", "peer", "pair", "experiment"},
-    "subprocess": {"host", "programs"},
+    "subprocess": {"certificates", "host", "programs"},
     "signal": {"host", "peer", "experiment"},
     "fcntl": {"store"},
     "importlib": {"cli"},

@@ -133,6 +133,24 @@ def test_flow_frames_are_known_of_settled_messages_alone() -> None:
     assert _measure(senders, [two])["flow_frames_per_1000"] == 10
 
 
+def test_connections_made_again() -> None:
+    """Of all programs; the gap is the longest; programs that do not count them have none."""
+    again = {"reconnects": 2, "disconnected_s": 0.5}
+    once = {"reconnects": 1, "disconnected_s": 1.5}
+    senders = [
+        merged(_psend(connection=each), {"messages": {"resent": resent}})
+        for each, resent in ((again, 7), (once, 0))
+    ]
+    receiver = merged(_precv(connection=again), {"messages": {"duplicated": 3}})
+    found = _measure(senders, [receiver])
+    assert (found["reconnects"], found["disconnected_s"]) == (5, 1.5)
+    assert (found["resent"], found["duplicated"]) == (7, 3)
+    older = _measure([_psend()], [_precv()])
+    assert older["reconnects"] is older["disconnected_s"] is older["resent"] is None
+    nothing = _measure([_psend(connection=None)], [_precv(connection={"reconnects": None})])
+    assert nothing["reconnects"] is None
+
+
 def test_every_metric_is_there() -> None:
     found = _measure([_psend()], [_precv()])
     assert set(found) == {metric.name for metric in metrics.METRICS} | {"limited_by"}
@@ -168,6 +186,28 @@ def _time(**causes: float) -> dict[str, float]:
 def test_limited_by(psend: dict[str, float], precv: dict[str, float], limit: str) -> None:
     events = [_psend(time_s=_time(**psend))], [_precv(time_s=_time(**precv))]
     assert metrics.limited_by(*events) == limit
+
+
+@pytest.mark.parametrize(
+    ("psend", "precv", "limit"),
+    [
+        ({"busy": 0.3, "credit": 0.7}, {"busy": 0.3, "idle": 0.7}, "broker"),
+        ({"busy": 0.3, "settlement": 0.7}, {"busy": 0.3, "idle": 0.7}, "broker"),
+        ({"busy": 0.3, "session": 0.7}, {"busy": 0.3, "idle": 0.7}, "broker"),
+        ({"busy": 0.3, "socket": 0.7}, {"busy": 0.3, "idle": 0.7}, "broker"),
+        ({"busy": 0.3, "credit": 0.7}, {"busy": 0.6, "idle": 0.4}, "credit"),  # who knows?
+        ({"busy": 0.3, "credit": 0.7}, {"busy": 0.9, "idle": 0.1}, "receiver cpu"),
+        ({"busy": 0.3, "credit": 0.7}, {"busy": 0.1, "pacing": 0.9}, "receiver pacing"),
+        ({"busy": 0.9, "credit": 0.1}, {"busy": 0.3, "idle": 0.7}, "sender cpu"),
+        ({"busy": 0.1, "pacing": 0.9}, {"busy": 0.3, "idle": 0.7}, "pacing"),
+        ({"busy": 0.1, "idle": 0.9}, {"busy": 0.3, "idle": 0.7}, "idle"),
+    ],
+)
+def test_limited_by_way_of_a_broker(
+    psend: dict[str, float], precv: dict[str, float], limit: str
+) -> None:
+    events = [_psend(time_s=_time(**psend))], [_precv(time_s=_time(**precv))]
+    assert metrics.limited_by(*events, by_broker=True) == limit
 
 
 def test_the_busiest_of_several_is_the_limit() -> None:

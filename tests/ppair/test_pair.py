@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_peer import WELL, merged, summary_event, told
-from ppair import metrics, pair, peer as peers
+from fake_peer import EPOCH_NS, WELL, merged, summary_event, told
+from ppair import accounting, metrics, pair, peer as peers
 from ppair.events import Event
 from ppair.failure import Exit
 from ppair.pair import Outcome
@@ -385,13 +385,45 @@ def _said(program: str, presettled: bool = False, **messages: int) -> Event:
         ([{}, {}], [{"received": 900}, {"received": 900}], "2000 messages sent, 1800 received"),
         ([{}, {"unsettled": 1, "accepted": 999}], [{}, {}], "psend: 1 messages were never settled"),
         ([{}, {}], [{}, {"lost": 1}], "precv: 1 messages lost"),
+        ([{}], [{"duplicated": 1}], "precv: 1 messages duplicated"),
+        ([{"resent": 5}], [{}], None),
+        ([{"resent": 5}], [{"duplicated": 3, "received": 1003}], None),
+        (
+            [{"resent": 5}],
+            [{"duplicated": 6, "received": 1006}],
+            "precv: 6 messages duplicated, of which 5 were sent again",
+        ),
+        (
+            [{"resent": 5}],
+            [{"duplicated": 3, "received": 1002}],
+            "1000 messages sent and 3 of them perhaps twice, 1002 received",
+        ),
+        ([{"resent": 0}], [{"corrupted": 2}], "precv: 2 messages were not as they had been sent"),
+        ([{}], [{"corrupted": None}], None),
     ],
 )
 def test_what_is_missing(
     psend: list[dict[str, Any]], precv: list[dict[str, Any]], why: str | None
 ) -> None:
     said = [_said("psend", **each) for each in psend], [_said("precv", **each) for each in precv]
-    assert pair.what_is_missing(*said) == why
+    assert accounting.what_is_missing(Spec(), *said) == why
+
+
+@pytest.mark.parametrize(
+    ("resent", "received", "good"),
+    [(0, 2000, True), (0, 2001, False), (5, 2000, True), (5, 2005, True), (5, 2006, False)],
+)
+def test_of_several_at_one_queue_sums_are_judged(resent: int, received: int, good: bool) -> None:
+    psend = [_said("psend", resent=resent), _said("psend")]
+    precv = [_said("precv", lost=7, duplicated=7), _said("precv", received=received - 1000)]
+    spec = Spec(via=VIA, senders=2, receivers=2)
+    assert (accounting.what_is_missing(spec, psend, precv) is None) == good
+
+
+def test_duplicates_that_are_ignored_are_not_among_those_received() -> None:
+    said = [_said("psend", resent=5)], [_said("precv", duplicated=3)]
+    spec = Spec(precv=("--ignore-duplicates",))
+    assert accounting.what_is_missing(spec, *said) is None
 
 
 def test_pre_settled_ones_have_no_outcome(fakes: Fakes) -> None:
@@ -485,7 +517,76 @@ def test_what_is_left_at_the_broker_is_a_failed_run(
 
 def test_what_was_there_before_is_a_failed_run(fakes: Fakes) -> None:
     folder = fakes(psend=[IDLE_SENDER], precv=[_receiving(["receive", 1010])])
-    assert _why(folder, via=VIA) == ("1000 messages sent, 1010 received", Exit.SHORT)
+    why = "1000 messages sent, 1010 received: some were there before, or came from elsewhere"
+    assert _why(folder, via=VIA) == (why, Exit.SHORT)
+
+
+def test_what_came_before_anything_was_sent_is_a_failed_run(fakes: Fakes) -> None:
+    """Although the sums agree: as much has been left for the next run."""
+    early = ["start", "ready", ["receive", 1000], "hang"]
+    later = ["summary", {"began_time_ns": EPOCH_NS + 1}]
+    folder = fakes(psend=[["start", "ready", later]], precv=[early])
+    why, code = _why(folder, via=VIA)
+    assert why and why.startswith("messages of an earlier run were in the queue: empty it, or")
+    assert code == Exit.SHORT
+
+
+def test_nothing_sent_for_lack_of_credit_is_said(fakes: Fakes) -> None:
+    none = {"messages": {"sent": 0, "accepted": 0}, "time_s": {"busy": 0.0, "credit": 1.0}}
+    sender = ["start", "ready", ["summary", none]]
+    why = "nothing was sent: the senders were never given credit"
+    folder = fakes(psend=[sender], precv=[_receiving()])
+    assert _why(folder, via=VIA) == (why, Exit.SHORT)
+
+
+def test_a_broker_that_does_not_settle_is_said(fakes: Fakes) -> None:
+    short = {"exit_code": 4, "messages": {"accepted": 990, "unsettled": 10}}
+    folder = fakes(psend=[["start", "ready", ["summary", short]]], precv=[_receiving()])
+    why, code = _why(folder, via=VIA)
+    assert why and why.startswith("psend-0: ended with 10 messages not settled")
+    assert code == Exit.SHORT
+
+
+def test_numbers_of_several_at_one_queue_are_not_judged(fakes: Fakes) -> None:
+    """Each of two receivers has gaps that the other fills."""
+    half = {"messages": {"received": 1000, "lost": 400, "duplicated": 300}}
+    steps = ["start", "ready", ["receive", 1000], ["ignore", "SIGINT"], ["summary", half]]
+    folder = fakes(psend=[IDLE_SENDER], precv=[steps])
+    outcome = _run(folder, via=VIA, senders=2, receivers=2)
+    assert outcome.good, outcome.why
+    assert outcome.metrics["duplicated"] is None
+
+
+# ---- TLS ----
+
+
+def test_a_receiver_with_a_certificate_is_connected_to_with_tls(fakes: Fakes) -> None:
+    folder = fakes(psend=[IDLE_SENDER], precv=[["start", "ready", ["receive", 1000], "summary"]])
+    assert _run(folder, precv=("--tls-cert", "c.pem", "--tls-key", "k.pem")).good
+    assert _argvs(folder, "psend")[0][-1].startswith("amqps://127.0.0.1:")
+
+
+# ---- passwords ----
+
+
+def test_a_password_is_in_the_environment_alone(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PPAIR_PASSWORD", "s3cret")
+    folder = fakes(psend=[IDLE_SENDER], precv=[_receiving(["receive", 1000])])
+    assert _run(folder, via="amqp://bob@broker/q").good
+    for program in ("psend", "precv"):
+        (said,) = told(folder, program)
+        assert said["password"] == "s3cret" and "s3cret" not in str(said["argv"])
+
+
+def test_a_password_of_two_lines_stays_here(fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PPAIR_PASSWORD", "a\nb")
+    why, code = _why(fakes(), via="amqp://bob@broker/q", precv_hosts=("far",))
+    assert (why, code) == (
+        "far: a password with a line end cannot be sent there; use --password-file",
+        Exit.USAGE,
+    )
 
 
 def test_receivers_that_report_seldom_are_given_time(

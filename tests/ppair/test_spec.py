@@ -29,18 +29,18 @@ FULL = Spec(
     library_path="/opt/lib",
     deadline_s=90.5,
 )
+TLS = Spec(tls=True, psend=("--warmup", "0"), precv=("--credit", "20"))
 
 
 def test_json_and_back() -> None:
-    for spec in (Spec(), FULL):
+    for spec in (Spec(), FULL, TLS):
         assert specs.from_json(json.loads(json.dumps(specs.to_json(spec)))) == spec
 
 
 def test_the_command_can_be_typed(fakes: Callable[..., Path]) -> None:
     """It gives the same arrangement again, but for the folder of the programs."""
     folder = str(fakes())
-    full = replace(FULL, bin=folder)
-    for spec in (Spec(bin=folder), full):
+    for spec in (Spec(bin=folder), replace(FULL, bin=folder), replace(TLS, bin=folder)):
         assert arrangement.parse_words(spec.command(), Spec(bin=folder), "A") == spec
 
 
@@ -60,6 +60,8 @@ def test_the_command_says_what_is_not_usual() -> None:
         ({"senders": 2, "receivers": 3}, "without --via each needs a sender, and there are 2"),
         ({"psend_hosts": ("a",)}, "--listen-address"),
         ({"deadline_s": 0.0}, "--deadline"),
+        ({"tls": True, "via": "amqp://b/q"}, "give --via an amqps URL"),
+        ({"tls": True, "precv_hosts": ("a",)}, "--tls: makes a certificate here alone"),
         ({"psend": ("-d", "soon")}, '--duration: "soon" is not a time'),
         ({"psend": ("--duration", "5m")}, '--duration: "5m" is not a time'),
         ({"psend": ("-d", "1s", "--warmup", "x")}, '--warmup: "x" is not a time'),
@@ -188,6 +190,22 @@ def test_presets_can_be_arranged(name: str) -> None:
         psend, precv = preset.words(values)
         Spec(preset.psend + psend, preset.precv + precv).with_defaults().check()
         assert set(values) <= {axis.name for axis in preset.axes}
+
+
+def test_certificates_are_before_what_was_given() -> None:
+    """So that it replaces them."""
+    spec = TLS.for_run("name", Path("/out/tls"))
+    assert spec.psend == ("--tls-ca", "/out/tls/cert.pem", "--warmup", "0")
+    given = ("--tls-cert", "/out/tls/cert.pem", "--tls-key", "/out/tls/key.pem")
+    assert spec.precv == (*given, "--credit", "20")
+    assert spec.listens_with_tls and not TLS.listens_with_tls
+
+
+def test_a_broker_decides_unless_a_queue_depth_does() -> None:
+    via = Spec(via="amqp://b/q")
+    assert via.by_broker and not Spec().by_broker
+    assert via.plus(("--max-unsettled", "0")).by_broker
+    assert not via.plus(("--max-unsettled", "1k")).by_broker
 
 
 def test_the_program_is_in_its_folder() -> None:

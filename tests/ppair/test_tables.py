@@ -2,7 +2,9 @@
 
 import csv
 import io
+import json
 import statistics
+from dataclasses import replace
 
 import pytest
 import sample
@@ -47,6 +49,16 @@ def test_columns_without_any_value_are_left_out():
     found = tables.main_table(sample.in_memory({"1": [100]}))
     assert "MB/s" not in found.headings
     assert "lat p99 us" in found.headings
+
+
+def test_columns_of_trouble_are_there_if_there_is_any():
+    results = sample.in_memory({"1": [1000.0], "2": [1000.0]})
+    runs = [(run, {"reconnects": 0, "resent": 0}) for run in results.runs]
+    results.runs = [replace(run, metrics={**run.metrics, **more}) for run, more in runs]
+    assert not {"reconnects", "resent"} & set(tables.main_table(results).headings)
+    results.runs[1].metrics["reconnects"] = 2
+    table = tables.main_table(results)
+    assert "reconnects" in table.headings and "resent" not in table.headings
 
 
 def test_the_plans_columns_are_all_there():
@@ -162,6 +174,21 @@ def test_environment_has_versions_where_event_files_are(tmp_path):
     for file in (tmp_path / "r" / "runs").rglob("*.jsonl"):
         file.unlink()
     assert dict(provenance.environment_table(results).rows)["programs"] == "-"
+
+
+def test_environment_says_how_connections_are_secured(tmp_path):
+    results = sample.single(tmp_path / "r", repetitions=1)
+    assert dict(provenance.environment_table(results).rows)["connections"] == "-"
+    for name, more in (
+        ("psend", {"tls": {"protocol": "TLSv1.3", "cipher": "AES"}, "sasl": "PLAIN"}),
+        ("precv", {"tls": None, "sasl": None}),
+    ):
+        (file,) = (tmp_path / "r" / "runs").rglob(f"{name}-0.jsonl")
+        events = [json.loads(line) for line in file.read_text().splitlines()]
+        secured = [{**e, **more} if e["event"] == "ready" else e for e in events]
+        file.write_text("".join(f"{json.dumps(event)}\n" for event in secured))
+    rows = dict(provenance.environment_table(results).rows)
+    assert rows["connections"] == "TLSv1.3 AES with SASL PLAIN"
 
 
 def test_commands_are_those_of_points_and_programs(tmp_path):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from proton import Connection, Delivery, Event, Message, Transport, ulong
 from proton.handlers import MessagingHandler
@@ -11,6 +13,7 @@ from proton.reactor import Container
 from proton.utils import BlockingConnection, BlockingReceiver, LinkDetached
 
 TIMEOUT_S = 10.0
+T = TypeVar("T")
 
 
 def connect(url: str) -> BlockingConnection:
@@ -93,6 +96,12 @@ def send_all(url: str, messages: Iterable[Message]) -> list[object]:
 ACCEPTED = Delivery.ACCEPTED
 
 
+def run_all(function: Callable[[T], None], arguments: Sequence[T]) -> None:
+    """Calls it once for each argument, all at the same time. Raises what the first of them has."""
+    with ThreadPoolExecutor(len(arguments)) as threads:
+        list(threads.map(function, arguments))
+
+
 def short_connection() -> bytes:
     """All that a sender writes that opens a connection, a session and a link, and closes them."""
     transport, connection = Transport(), Connection()
@@ -119,6 +128,20 @@ def refusal(condition: str, description: str) -> bytes:
     texts += bytes([0xA1, len(description)]) + description.encode()
     error = b"\x00\x53\x1d\xc0" + bytes([len(texts) + 1, 2]) + texts
     return _take_output(transport) + _frame(b"\x18\xc0" + bytes([len(error) + 1, 1]) + error)
+
+
+def grant(credit: int) -> bytes:
+    """All that a receiver writes that opens a connection and a link, and grants so much credit."""
+    transport, connection = Transport(), Connection()
+    connection.container = "granting"
+    transport.bind(connection)
+    connection.open()
+    session = connection.session()
+    session.open()
+    session.receiver("granting").open()
+    window, id_0, handle_0, count_0 = struct.pack(">BI", 0x70, 1000), b"\x43", b"\x43", b"\x43"
+    fields = id_0 + window + id_0 + window + handle_0 + count_0 + struct.pack(">BI", 0x70, credit)
+    return _take_output(transport) + _frame(b"\x13\xc0" + bytes([len(fields) + 1, 7]) + fields)
 
 
 def _take_output(transport: Transport) -> bytes:

@@ -4,10 +4,14 @@ from collections.abc import Iterator
 
 import pair
 import pytest
+import relay
+import wire
 
 
 @pytest.fixture(autouse=True)
 def _children_end() -> Iterator[None]:
-    """No process outlives its test."""
+    """No process and no connection outlives its test."""
     yield
     pair.end_children()
+    relay.end_all()
+    wire.close_sockets()

@@ -2,7 +2,6 @@
 
 import signal
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import amqp
 import pair
 import pytest
+from stranger import Stranger
 
 LOCAL, CONNECTION, SECURITY, SHORT, VERIFY, REFUSED, USAGE = 1, 2, 3, 4, 5, 6, 64
 
@@ -118,42 +118,11 @@ def test_host_is_unknown(program: str) -> None:
     assert "no..host" in result.stderr
 
 
-class Stranger:
-    """A server that answers each connection with fixed bytes, or not at all."""
-
-    def __init__(self, answer: bytes) -> None:
-        self.answer = answer
-        self.server = socket.create_server((pair.HOST, 0))
-        self.url = f"{pair.HOST}:{self.server.getsockname()[1]}/test"
-        self.clients: list[socket.socket] = []
-        self.thread = threading.Thread(target=self.serve, daemon=True)
-        self.thread.start()
-
-    def serve(self) -> None:
-        """Until the server is shut down."""
-        while True:
-            try:
-                client, _ = self.server.accept()
-            except OSError:
-                return
-            self.clients.append(client)
-            if self.answer:
-                client.sendall(self.answer)
-
-    def close(self) -> None:
-        """Ends the thread."""
-        self.server.shutdown(socket.SHUT_RDWR)
-        self.thread.join(pair.DEADLINE_S)
-        for client in [self.server, *self.clients]:
-            client.close()
-
-
 @pytest.fixture(name="stranger")
 def _stranger(request: pytest.FixtureRequest) -> Iterator[Stranger]:
     """Its parameter is the answer."""
-    server = Stranger(request.param)
-    yield server
-    server.close()
+    with Stranger(request.param) as server:
+        yield server
 
 
 @pytest.mark.parametrize("program", pair.PROGRAMS)
@@ -170,6 +139,24 @@ def test_peer_never_answers(program: str, stranger: Stranger) -> None:
     result = pair.run(program, stranger.url, "--connect-timeout", "300ms")
     assert_failed(result, 1.5)
     assert result.seconds >= 0.3
+
+
+PLAIN_AMQP = ["--sasl-mechs", "none"]  # what strangers have been taught
+
+
+@pytest.mark.parametrize("stranger", [amqp.grant(2**31), amqp.grant(2**32 - 1)], indirect=True)
+def test_peer_grants_more_than_can_be_counted(stranger: Stranger) -> None:
+    """The library would take it for less than nothing, and wait for ever."""
+    result = pair.run("psend", stranger.url, *PLAIN_AMQP, "--close-timeout", "100ms")
+    assert_failed(result, 3)
+    assert "2147483647" in result.stderr and result.messages["sent"] == 0
+
+
+@pytest.mark.parametrize("stranger", [amqp.grant(2**31 - 1)], indirect=True)
+def test_peer_grants_as_much_as_can_be_counted(stranger: Stranger) -> None:
+    """That is used."""
+    result = pair.run("psend", stranger.url, *PLAIN_AMQP, "-m", "10", "--presettled")
+    assert result.code == 0 and result.messages["sent"] == 10, result
 
 
 def test_stranger_connects() -> None:
@@ -419,7 +406,7 @@ FORBIDDEN = amqp.refusal("amqp:not-allowed", "not today")
 )
 def test_refused_connection(program: str, stranger: Stranger, code: int, words: str) -> None:
     """3 if it is for who we are, 2 for any other reason; the peer's words are repeated."""
-    result = pair.run(program, stranger.url)
+    result = pair.run(program, stranger.url, "--sasl-mechs", "none")
     assert result.code == code and result.summary["stop_reason"] == "failed"
     assert len(result.stderr.splitlines()) == 1 and words in result.stderr
 

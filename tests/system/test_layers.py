@@ -12,37 +12,61 @@ ROOT = Path(__file__).parents[2]
 FUNCTION_LINES_MAX = 60
 FILE_LINES_MAX = 440
 
-# Module (the file's name without its end), layer.
-LAYERS = {
-    **dict.fromkeys(["big_endian", "clock", "encoding", "units", "histogram", "fatal", "url"], 0),
-    "outlet": 0,
-    **dict.fromkeys(["pacer", "credit", "sequence", "content_check"], 1),
-    **dict.fromkeys(["stats", "report", "report_json", "report_table", "report_hdr"], 2),
-    **dict.fromkeys(["poller", "endpoints", "engine", "message", "stamp", "text"], 3),
-    **dict.fromkeys(["option_table", "option_check", "options", "worker", "reporter", "parent"], 4),
-    **dict.fromkeys(["psend", "precv", "outgoing", "incoming", "printer"], 5),
-}
+# Modules (a file's name without its end) by layer, 0 first.
+MODULES = (
+    "big_endian clock encoding fatal field histogram kept lines outlet units url",
+    "backoff content_check credit groups pacer sequence",
+    "report report_hdr report_json report_table stats",
+    "connections dialer endpoints engine listener message poller security socket stamp text"
+    " tls_verdict",
+    "notes option_check option_connection option_message option_table options parent reporter"
+    " worker",
+    "content incoming outgoing precv printer psend sending",
+)
+LAYERS = {name: layer for layer, names in enumerate(MODULES) for name in names.split()}
 
 # What a module may include of its own layer, besides its own header.
 SAME_LAYER = {
+    ("kept", "fatal"),
+    ("lines", "fatal"),
     ("outlet", "fatal"),
     ("report", "stats"),
     ("report_json", "report"),
     ("report_table", "report"),
     ("report_hdr", "report"),
+    ("dialer", "socket"),
+    ("listener", "socket"),
+    ("connections", "endpoints"),
+    ("connections", "engine"),
+    ("endpoints", "connections"),
     ("endpoints", "engine"),
+    ("connections", "security"),
+    ("endpoints", "security"),
+    ("security", "tls_verdict"),
+    ("engine", "connections"),
+    ("engine", "dialer"),
     ("engine", "endpoints"),
+    ("engine", "listener"),
     ("engine", "poller"),
     ("options", "option_check"),
     ("options", "option_table"),
     ("option_check", "options"),
+    ("option_check", "option_connection"),
     ("option_check", "option_table"),
+    ("option_connection", "options"),
+    ("option_check", "option_message"),
+    ("option_message", "options"),
+    ("option_message", "option_table"),
     ("option_table", "options"),
+    ("worker", "notes"),
     ("worker", "options"),
     ("reporter", "options"),
     ("reporter", "worker"),
     ("reporter", "parent"),
     ("psend", "outgoing"),
+    ("outgoing", "content"),
+    ("outgoing", "sending"),
+    ("sending", "outgoing"),
     ("precv", "incoming"),
     ("incoming", "printer"),
 }
@@ -51,9 +75,15 @@ SAME_LAYER = {
 RESERVED = {
     "argp.h": {"options.c"},
     "pthread.h": {"worker.c", "worker.h", "parent.c"},
-    "semaphore.h": {"worker.h"},
+    "semaphore.h": {"notes.h"},
     "jansson.h": {"report_json.c", "reporter.c"},  # reporter: its version
-    "poll.h": {"poller.h", "poller.c", "reporter.c", "parent.c", "outlet.c", "printer.c"},
+    **dict.fromkeys(
+        ["dlfcn.h", "openssl/ssl.h", "openssl/err.h", "openssl/x509_vfy.h"], {"tls_verdict.c"}
+    ),
+    "poll.h": {
+        *("poller.h", "poller.c", "dialer.c", "lines.c", "outlet.c"),
+        *("parent.c", "printer.c", "reporter.c"),
+    },
     "zlib.h": {"content_check.c"},
 }
 PROTON_LAYER = 3

@@ -177,7 +177,7 @@ def test_json_order_and_start(program: str) -> None:
 
 NUMBERS_WITHOUT_UNIT = re.compile(
     r"index|port|pid|count|exit_code|blocked|stalls|grants|granted|lowest|frames_in|frames_out"
-    r"|switches_\w+|measured_messages|percent|negative|overflow"
+    r"|reconnects|switches_\w+|measured_messages|percent|negative|overflow"
 )
 OBJECTS_WITHOUT_UNIT = ("messages", "credit", "options")
 
@@ -211,8 +211,8 @@ def test_contract_of_the_summary(program: str) -> None:
     own = {"psend": {"settlement_ns", "call_ns"}, "precv": {"latency_ns"}}[program]
     names = (
         "stop_reason interrupted complete exit_code messages messages_per_s bytes_per_s wall_s"
-        " began_time_ns first_s last_s start_s end_s content_bytes credit limited_by cpu rss_bytes"
-        " rss_peak_bytes"
+        " began_time_ns first_s last_s start_s end_s content_bytes credit connection limited_by cpu"
+        " rss_bytes rss_peak_bytes"
     )
     assert own | set(names.split()) <= set(summary)
     distribution = summary[DISTRIBUTION[program]]
@@ -221,6 +221,7 @@ def test_contract_of_the_summary(program: str) -> None:
     )
     credit = {"psend": {"blocked", "stalls", "stalled_s"}, "precv": {"grants", "granted"}}
     assert credit[program] <= set(summary["credit"])
+    assert summary["connection"] == {"reconnects": 0, "disconnected_s": 0}
 
 
 # ---- numbers ----

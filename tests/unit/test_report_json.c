@@ -227,6 +227,10 @@ static void test_ready(void **state)
 		.listening = true, .host = "::1", .port = "5672", .at_ns = 1};
 	const struct report_ready attached = {
 		.host = "host", .port = "1", .address = "q", .at_ns = NS_PER_S};
+	struct report_ready secure = attached;
+	secure.tls_protocol = "TLSv1.3";
+	secure.tls_cipher = "cipher";
+	secure.sasl_mechanism = "PLAIN";
 	json_t *o = EVENT(ready, &run, &listening);
 	assert_text(o, "event", "ready");
 	assert_boolean(o, "listening", true);
@@ -239,6 +243,13 @@ static void test_ready(void **state)
 	assert_boolean(o, "listening", false);
 	assert_text(o, "address", "q");
 	assert_integer(o, "time_ns", NS_PER_S);
+	assert_null_at(o, "tls");
+	assert_null_at(o, "sasl");
+	json_decref(o);
+	o = EVENT(ready, &run, &secure);
+	assert_text(o, "tls/protocol", "TLSv1.3");
+	assert_text(o, "tls/cipher", "cipher");
+	assert_text(o, "sasl", "PLAIN");
 	json_decref(o);
 }
 

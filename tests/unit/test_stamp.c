@@ -19,6 +19,8 @@
 #define HEADER_COUNT_0    "\0\x53\x70\xc0\x06\x05\x42\x40\x40\x42\x43"
 #define HEADER_COUNT_3    "\0\x53\x70\xc0\x07\x05\x42\x40\x40\x42\x52\x03"
 #define HEADER_COUNT_WIDE "\0\x53\x70\xc0\x0a\x05\x42\x40\x40\x42\x70\0\0\1\0"
+#define HEADER_NOT_FIRST  "\0\x53\x70\xc0\x06\x05\x41\x40\x40\x42\x40"
+#define HEADER_FIRST      "\0\x53\x70\xc0\x05\x04\x41\x40\x40\x41"
 #define HEADER_ULONG      "\0\x80\0\0\0\0\0\0\0\x70\x45"
 #define ANNOTATIONS       "\0\x53\x72\xc1\x07\x02\xa3\3x-a\x41"
 #define OTHER_ANNOTATIONS "\0\x53\x72\xc1\x07\x02\xa3\3x-b\x41"
@@ -51,6 +53,9 @@ static const struct layout LAYOUTS[] = {
 	{"delivery-count 3", BEFORE(HEADER_COUNT_3), .sn = 0x80, .ts = 0x81, .redelivered = true},
 	{"delivery-count 256", BEFORE(HEADER_COUNT_WIDE), .sn = 0x80, .ts = 0x81,
 		.redelivered = true},
+	{"not the first, no count", BEFORE(HEADER_NOT_FIRST), .sn = 0x80, .ts = 0x81,
+		.redelivered = true},
+	{"the first", BEFORE(HEADER_FIRST), .sn = 0x80, .ts = 0x81},
 	{"wide descriptor", BEFORE(HEADER_ULONG), .sn = 0x80, .ts = 0x81, .body = VBIN8_ULONG},
 	{"annotations", BEFORE(ANNOTATIONS), .sn = 0x80, .ts = 0x81},
 	{"other annotations", BEFORE(OTHER_ANNOTATIONS), .sn = 0x80, .ts = 0x81},

@@ -3,7 +3,10 @@
   ppair run                                   1 second of 100-byte messages, five times
   ppair run --repeat 10 --credit 10 --presettled --duration 3s
   ppair run --senders 4 --receivers 2 --psend '--content-size 1k'
-  ppair run --via amqp://broker:5672/queue    by way of a broker
+  ppair run --tls                             encrypted
+  ppair run --via amqp://broker               by way of a broker, in each run by another queue
+  ppair run --via 'amqp://guest@broker//queue/{}' --sasl-insecure     as RabbitMQ names queues;
+                                              the password is in PPAIR_PASSWORD
   ppair run --precv-host b --psend-host a     on other machines, by ssh
 """
 

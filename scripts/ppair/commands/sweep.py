@@ -60,6 +60,10 @@ def main(arguments: argparse.Namespace) -> int:
     plan = _plan(arguments, found.plan.seed if found else None)
     results = _resumed(found, plan) if found else output.create(arguments, plan)
     experiment.run_all(results, Progress(len(results.left())))
+    preset = PRESETS.get(arguments.preset)
+    if preset and preset.findings:
+        results.findings = preset.findings(results)
+        experiment.save_findings(results)
     output.show(arguments, results)
     return experiment.exit_code(results)
 
@@ -107,7 +111,8 @@ def _preset_plan(
         varied = [given.name for given in single if given.name in (*psend, *precv)]
         if varied:
             raise usage(f"{varied[0]}: is what --preset {arguments.preset} varies")
-        points.append(Point(index, values, base.plus(psend, precv)))
+        spec = replace(base.plus(psend, precv), **preset.fields(values))
+        points.append(Point(index, values, spec))
     return Plan(
         "sweep", preset.title, preset.axes, tuple(points), 0, 0, preset.pictures(), preset.metrics
     )

@@ -1,0 +1,53 @@
+#define _GNU_SOURCE
+#include "groups.h"
+
+#include "fatal.h"
+
+#include <stdlib.h>
+
+/* Well mixed bits of a number: one step of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
+static uint64_t mix(uint64_t number)
+{
+	uint64_t z = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static struct group new_group(struct groups_plan *plan)
+{
+	struct group group = {.number = plan->next++, .size = plan->size};
+	if (plan->randomize)
+		group.size = mix(group.number) % plan->size + 1;
+	return group;
+}
+
+static void open_all(struct groups *g, struct groups_plan *plan)
+{
+	g->open = calloc(plan->interleave, sizeof *g->open);
+	if (!g->open)
+		fatal(EXIT_INTERNAL, "%zu groups", plan->interleave);
+	for (size_t i = 0; i < plan->interleave; i++)
+		g->open[i] = new_group(plan);
+}
+
+/* Each in turn. */
+struct group groups_next(struct groups *g, struct groups_plan *plan)
+{
+	if (!g->open)
+		open_all(g, plan);
+	struct group *turn = &g->open[g->turn];
+	g->turn = (g->turn + 1) % plan->interleave;
+	turn->filled++;
+	struct group group = *turn;
+	if (turn->filled == turn->size)
+		*turn = new_group(plan);
+	return group;
+}
+
+/* They are given up. */
+void groups_free(struct groups *g)
+{
+	free(g->open);
+	*g = (struct groups){0};
+}
