@@ -92,6 +92,14 @@ static void check_events(const struct options *o)
 			o->events_fd);
 }
 
+/* Two options that name the same file; either may be NULL. */
+static void refuse_same(
+	const char *option, const char *file, const char *other_option, const char *other)
+{
+	if (file && other && !strcmp(file, other))
+		fatalx(EXIT_USAGE, "--%s: is the same file as --%s", option, other_option);
+}
+
 static void check_report(struct options *o)
 {
 	if (o->report_total && (o->report_every || option_given(o, "interval")))
@@ -102,8 +110,9 @@ static void check_report(struct options *o)
 	o->has_events = option_given(o, "events");
 	if (o->has_events)
 		check_events(o);
-	if (o->output && o->hdr && !strcmp(o->output, o->hdr))
-		fatalx(EXIT_USAGE, "--hdr: is the same file as --output");
+	refuse_same("hdr", o->hdr, "output", o->output);
+	refuse_same("save-content", o->save_content, "output", o->output);
+	refuse_same("save-content", o->save_content, "hdr", o->hdr);
 	check_percentiles(o);
 }
 

@@ -123,3 +123,15 @@ def test_eos_needs_no_check() -> None:
     precv = receive([checked(1, 20), b"eos"])
     pair.assert_codes([precv], 0)
     assert precv.messages["corrupted"] == 0 and precv.summary["stop_reason"] == "eos"
+
+
+@FRAMES
+@pytest.mark.parametrize("size", [16, 100, 100000])
+def test_what_psend_sends_is_whole(size: int, frames: str) -> None:
+    """Both sides mean the same."""
+    psend, precv = pair.run_pair(
+        ["-m", "500", "--check-content", "--content-size", str(size)],
+        ["--check-content", *frames.split()],
+    )
+    pair.assert_delivered(psend, precv, 500)
+    assert precv.messages["corrupted"] == 0

@@ -169,6 +169,8 @@ FOR_PRECV = [
     ("--ack-frequency", "URL --ack-frequency 0"),
     ("--ack-frequency", "URL --ack-frequency 1000001"),
     ("--outcome", "URL --outcome lost"),
+    ("--save-content", "URL --save-content f --output f"),
+    ("--save-content", "URL --save-content f --hdr f"),
     ("--receive-rate", "URL --receive-rate 0"),
     ("--receive-rate", "URL --receive-rate -5"),
     ("--receive-rate", "URL --receive-rate 5/s"),

@@ -378,3 +378,21 @@ def test_ignored_duplicates_are_not_printed() -> None:
     options: list[Any] = ["--print-content", "--ignore-duplicates"]
     precv, printed = print_messages(messages, *options)
     assert printed == b"x\n" * 3 and precv.messages["received"] == 3
+
+
+# ---- a pipeline ----
+
+
+@pytest.mark.parametrize("options", ["", "--presettled", "--send-eos 1"])
+def test_lines_go_through(options: str) -> None:
+    """What is put into psend comes out of precv: all lines, in their order."""
+    lines = b"".join(b"line %d\n" % number for number in range(pair.count(100000)))
+    with tempfile.TemporaryFile() as file, output.opened() as printed:
+        file.write(lines)
+        file.seek(0)
+        receiver, url = pair.listen("precv", "-q", "--print-content", stdout=printed.file)
+        sender = pair.start("psend", url, "--content-stdin", *options.split(), stdin=file.fileno())
+        psend, precv = pair.finish(sender), pair.finish(receiver)
+        pair.assert_delivered(psend, precv, pair.count(100000))
+        assert printed.all() == lines
+    assert precv.summary["stop_reason"] == ("eos" if "eos" in options else "detached")
