@@ -2,7 +2,9 @@
 
 import signal
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import amqp
 import pair
@@ -126,6 +128,55 @@ def test_large_messages_through_a_small_window(relay: Callable[[str], Proxy]) ->
         proxy.wait_for(number)
     psend, precv = pair.finish(sender), finish_receiver(receiver)
     assert psend.code == 0, psend
+    assert_all_arrived(psend, precv)
+
+
+@pytest.mark.parametrize("window", [[], ["--max-frame", "512", "--session-window", "2Ki"]])
+def test_lines_are_sent_again_as_they_were(
+    relay: Callable[[str], Proxy], tmp_path: Path, window: list[str]
+) -> None:
+    """Each line of standard input arrives, in order but for what comes again."""
+    saved = tmp_path / "saved"
+    receiver, url = pair.listen(
+        *("precv", "--forever", "--print-content", "--ignore-duplicates", *window),
+        stdout=saved.open("wb"),
+    )
+    proxy = relay(url)
+    lines = [b"%d " % n * (n % 300) for n in range(pair.count(30000))]
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat:
+        assert cat.stdin and cat.stdout
+        sender = pair.start(
+            "psend", proxy.url, *RECONNECT, "--content-stdin", "--send-eos", "1",
+            stdin=cat.stdout.fileno(),
+        )
+        half = len(lines) // 2
+        cat.stdin.write(b"".join(line + b"\n" for line in lines[:half]))
+        cat.stdin.flush()
+        pair.wait_for(sender, "interval", 2)
+        proxy.cut()
+        cat.stdin.write(b"".join(line + b"\n" for line in lines[half:]))
+        cat.stdin.close()
+        psend = pair.finish(sender)
+    precv = pair.finish(receiver)
+    assert psend.code == precv.code == 0, (psend, precv)
+    assert psend.summary["stop_reason"] == "input" and precv.summary["stop_reason"] == "eos"
+    assert psend.messages["sent"] == precv.messages["received"] == len(lines)
+    assert psend.summary["connection"]["reconnects"] == 1
+    assert saved.read_bytes().splitlines() == lines
+
+
+def test_groups_and_checked_content_are_sent_again(relay: Callable[[str], Proxy]) -> None:
+    """With the heads that they had: the numbers in their bodies fit those in their properties."""
+    sender, receiver, proxy = start_relayed(
+        *(relay, "-d", "1s", "--group-size", "3", "--check-content", "--send-eos", "1"),
+        precv=("--check-content", "--credit", "100"),
+    )
+    proxy.stall()
+    silent_intervals(sender, 2)
+    proxy.cut()
+    psend, precv = pair.finish(sender), pair.finish(receiver)
+    assert psend.code == 0 and precv.messages["corrupted"] == 0, (psend, precv)
+    assert psend.messages["resent"] > 0
     assert_all_arrived(psend, precv)
 
 
