@@ -125,6 +125,41 @@ static void describe(struct failure *failure, const char *description)
 	failure->description[strcspn(failure->description, "\n")] = '\0';
 }
 
+/* A field of what comes with CONDITION, or NULL. */
+static pn_data_t *find_info(pn_condition_t *condition, const char *name)
+{
+	pn_data_t *info = pn_condition_info(condition);
+	pn_data_rewind(info);
+	if (!pn_data_next(info) || pn_data_type(info) != PN_MAP || !pn_data_enter(info))
+		return NULL;
+	return pn_data_lookup(info, name) ? info : NULL;
+}
+
+/* A text among these fields, with PREFIX; nothing if it is not there. */
+static void add_info(struct failure *failure, const char *prefix, pn_data_t *field)
+{
+	pn_bytes_t text = field ? pn_data_get_bytes(field) : (pn_bytes_t){0};
+	size_t length = strlen(failure->description);
+	if (text.size)
+		snprintf(failure->description + length, sizeof failure->description - length,
+			"%s%.*s", prefix, text.size < 128 ? (int)text.size : 128, text.start);
+}
+
+/* Where a redirect points to: "to HOST:PORT/ADDRESS", as far as the peer says. */
+static void describe_redirect(struct failure *failure, pn_condition_t *condition)
+{
+	const char *prefix = *failure->description ? "; to " : "to ";
+	bool numeric = find_info(condition, "network-host");
+	add_info(failure, prefix, find_info(condition, numeric ? "network-host" : "hostname"));
+	pn_data_t *port = find_info(condition, "port");
+	size_t length = strlen(failure->description);
+	if (port && pn_data_type(port) == PN_USHORT)
+		snprintf(failure->description + length, sizeof failure->description - length, ":%u",
+			pn_data_get_ushort(port));
+	add_info(failure, "/", find_info(condition, "address"));
+	failure->description[strcspn(failure->description, "\n")] = '\0';
+}
+
 /* What the peer or the library says, and what that means. */
 static void explain(const struct engine *e, pn_connection_t *connection, pn_condition_t *condition,
 	struct failure *failure)
@@ -133,6 +168,8 @@ static void explain(const struct engine *e, pn_connection_t *connection, pn_cond
 	const char *description = pn_condition_get_description(condition);
 	snprintf(failure->condition, sizeof failure->condition, "%s", name ? name : "");
 	describe(failure, description ? description : "");
+	if (pn_condition_is_redirect(condition))
+		describe_redirect(failure, condition);
 	security_explain(e->options->security, pn_connection_transport(connection), failure);
 }
 
@@ -210,6 +247,8 @@ void connections_fail(struct engine *e, pn_connection_t *connection, const char 
 	else
 		describe(&failure, "closed by the peer");
 	bool cut_off = condition && is_cut_off(condition);
+	if (condition && pn_condition_is_redirect(condition))
+		again = false; /* it would be the same */
 	if (!again || !may_help(e, &failure, cut_off) || !try_again(e, &failure))
 		give_up(e, &failure);
 }

@@ -163,12 +163,14 @@ static bool accept_link(struct engine *e, pn_link_t *link)
 }
 
 /* The peer refuses a link by attaching it without the terminus that was asked for; its detach,
- * which says why, follows. */
+ * which says why, follows. The library does not tell an absent source from one without address,
+ * which is no refusal: unless the detach is here already, it is taken for that. */
 static bool refused(struct engine *e, pn_link_t *link)
 {
-	pn_terminus_t *terminus =
-		e->options->sender ? pn_link_remote_target(link) : pn_link_remote_source(link);
-	return pn_terminus_get_type(terminus) == PN_UNSPECIFIED;
+	if (e->options->sender)
+		return pn_terminus_get_type(pn_link_remote_target(link)) == PN_UNSPECIFIED;
+	return pn_terminus_get_type(pn_link_remote_source(link)) == PN_UNSPECIFIED
+		&& pn_link_state(link) & PN_REMOTE_CLOSED;
 }
 
 static void link_opened(struct engine *e, pn_link_t *link)

@@ -244,19 +244,23 @@ static bool check_sequence(struct receiver *r, struct incoming *in, const struct
 
 /* ---- content ---- */
 
-/* The last message of a sender, as qpid-send has it. */
-static bool is_eos(const struct incoming *in, const char *bytes, size_t length)
-{
-	size_t body_length;
-	const char *body = stamp_body(&in->stamp, bytes, length, &body_length);
-	return body && body_length == sizeof EOS && !memcmp(body, EOS, sizeof EOS);
-}
-
 /* The run ends with a message. What is behind it is left alone. */
 static void end_run(struct receiver *r, enum stop_reason reason)
 {
-	r->take_to = r->wanted = 0;
+	r->take_to = 0;
 	worker_stop(&r->worker, reason);
+}
+
+/* Whether a message of that length is the last one of its sender, as qpid-send has it. Then the run
+ * ends, whoever else still sends, as qpid-receive does. */
+static bool is_eos(struct receiver *r, const struct incoming *in, const char *bytes, size_t length)
+{
+	size_t body_length;
+	const char *body = stamp_body(&in->stamp, bytes, length, &body_length);
+	if (!body || memcmp(body, EOS, sizeof EOS) != 0)
+		return false;
+	end_run(r, STOP_EOS);
+	return true;
 }
 
 /* Whether a body is what its sender has made it, and that of this message. */
@@ -293,11 +297,9 @@ static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *
 	struct stats *stats = &r->worker.stats;
 	const struct stamp *stamp = stamp_read(&in->stamp, bytes, prefix, length);
 	bool counts = check_sequence(r, in, stamp);
-	if (counts && __builtin_expect(stamp->content_bytes == sizeof EOS, 0) && prefix == length
-		&& is_eos(in, bytes, length)) {
-		end_run(r, STOP_EOS); /* whoever else still sends, as qpid-receive does */
-		counts = false;
-	} else if (counts) {
+	if (__builtin_expect(stamp->content_bytes == sizeof EOS, 0) && counts && prefix == length)
+		counts = !is_eos(r, in, bytes, length);
+	if (counts) {
 		stats->n.messages++;
 		stats->n.content_bytes += stamp->content_bytes;
 		int64_t latency_ns;

@@ -175,15 +175,16 @@ static void add_items(
 	struct encoding_cursor inside = encoding_enter(v);
 	struct encoding_value item;
 	bool array = v->kind == ENCODING_ARRAY;
-	bool once = array && v->element >> 4 == 0x4 && v->count;
-	for (uint64_t i = 0; once || inside.at < inside.end; i++) {
+	bool no_bytes = array && v->element >> 4 == 0x4;
+	if (no_bytes) /* at most one */
+		inside.end = inside.at;
+	for (uint64_t i = 0; inside.at < inside.end || (no_bytes && v->count && !i); i++) {
 		add(t, separator(v->kind, i, notation));
 		if (array ? encoding_read_as(&inside, v->element, &item)
 			  : encoding_read(&inside, &item))
 			add_value(t, &inside, &item, notation, levels);
 		else
 			add(t, "...");
-		once = false;
 	}
 }
 

@@ -140,10 +140,10 @@ def test_order(window: str, presettled: bool) -> None:
     assert psend.summary["content_bytes"] == precv.summary["content_bytes"] == size
 
 
-@pytest.mark.parametrize("options", ["", "--max-unsettled 3", "--reconnect --max-unsettled 50"])
+@pytest.mark.parametrize("options", ["", "--max-unsettled 3"])
 @pytest.mark.parametrize("credit", [1, 7, 100])
 def test_content_and_order(credit: int, options: str) -> None:
-    """As seen by another implementation; --reconnect keeps messages until they are settled."""
+    """As seen by another implementation."""
     content = random_lines(pair.count(300))
     bodies, result = received(content, *options.split(), credit=credit)
     assert bodies == content.split(b"\n")[:-1]
@@ -228,6 +228,13 @@ def test_duration_is_a_limit() -> None:
     assert time.monotonic() - started_s < 15
 
 
+def messages_received(child: pair.Child) -> int:
+    """As its intervals say."""
+    with child.more:
+        intervals = [event for event in child.events if event["event"] == "interval"]
+    return sum(interval["messages"]["received"] for interval in intervals)
+
+
 def test_slow_writer() -> None:
     """Each line is sent when it comes; the time until then is idle."""
     receiver, url = pair.listen("precv", "--interval", "20ms")
@@ -238,7 +245,7 @@ def test_slow_writer() -> None:
         time.sleep(0.1)  # what is measured
         os.write(fd, b"end %d\n" % number)
         deadline_s = time.monotonic() + pair.DEADLINE_S
-        while sum(e.get("messages", {}).get("received", 0) for e in list(receiver.events)) <= number:
+        while messages_received(receiver) <= number:
             assert time.monotonic() < deadline_s, "a line was not sent before the next"
             time.sleep(0.005)
     os.close(fd)
@@ -284,6 +291,24 @@ def test_receiver_that_leaves() -> None:
     psend, precv = pair.finish(sender), pair.finish(receiver)
     assert precv.messages["received"] == 10 and precv.code == 0
     assert psend.code == 4 and not psend.summary["complete"]
+
+
+def test_receiver_that_dies_in_the_middle_of_a_line() -> None:
+    """Another one gets the whole of it."""
+    line = b"m" * 20_000_000
+    with temporary(line + b"\nlast\n") as file:
+        options = ("--content-stdin", "--forever", "--interval", "50ms")
+        sender, url = pair.listen("psend", *options, stdin=file.fileno())
+    window = ("--max-frame", "512", "--session-window", "1Ki")
+    first = pair.start("precv", url, *window)
+    pair.wait_for(first, "ready")
+    pair.send_signal(first, pair.signal.SIGSTOP)  # long before all of it has come
+    pair.send_signal(first, pair.signal.SIGKILL)
+    second = pair.finish(pair.start("precv", url, "-m", "2", "--verify-sequence"))
+    psend = pair.finish(sender)
+    pair.assert_codes([psend, second], 0, 0)
+    assert psend.messages["sent"] == psend.messages["accepted"] == 2
+    assert second.summary["content_bytes"] == psend.summary["content_bytes"] == len(line) + 4
 
 
 # ---- kinds of input ----
@@ -335,7 +360,7 @@ def test_input_that_cannot_be_read() -> None:
     os.close(folder)
     psend, precv = pair.finish(sender), pair.finish(receiver)
     pair.assert_codes([psend, precv], 1, 0)
-    assert psend.lines == ["psend: reading standard input failed: Is a directory"]
+    assert psend.lines == ["psend: reading standard input: Is a directory"]
     assert len(psend.of_kind("error")) == 1
     assert psend.messages["sent"] == precv.messages["received"] == 0
 

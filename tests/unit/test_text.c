@@ -118,6 +118,7 @@ static void test_values_are_written(void **state)
 		{BYTES("\xe0\4\2\x50\1\2"), "@[1, 2]"},
 		{BYTES("\xe0\6\2\xa1\1a\1b"), "@[\"a\", \"b\"]"}, {BYTES("\xe0\2\0\x50"), "@[]"},
 		{BYTES("\xf0\0\0\0\5\xff\xff\xff\xff\x40"), "@[null]"}, /* four billion of them */
+		{BYTES("\xe0\3\2\x41\x53"), "@[true]"}, /* and more than two of them take */
 		{BYTES("\0\x53\7\x41"), "@7 true"},
 		{BYTES("\0\xa3\1d\xc0\3\2\x43\x41"), "@:\"d\" [0, true]"},
 		{BYTES("\xc0\x07\2\0\x53\7\x41\x42\x42"), "[@7 true, false, false]"},
