@@ -7,10 +7,10 @@
 
 #include "clock.h"
 #include "credit.h"
+#include "numbering.h"
 #include "options.h"
 #include "pacer.h"
 #include "printer.h"
-#include "sequence.h"
 #include "stamp.h"
 #include "worker.h"
 
@@ -18,14 +18,6 @@
 
 /* A message that fits is read in one call. */
 #define BUFFER_BYTES (64 * 1024)
-/* A sender's numbering, which outlives its connection: by container id and link name. */
-struct numbering {
-	char *container, *link_name;
-	unsigned links; /* that have it now: two, if a loss has not been noticed here yet */
-	struct sequence sequence;
-	STAILQ_ENTRY(numbering) next;
-};
-
 /* One link. */
 struct incoming {
 	pn_link_t *link;
@@ -57,16 +49,13 @@ struct receiver {
 	struct printer printer;
 	struct text text; /* of a body */
 	STAILQ_HEAD(, incoming) links;
-	STAILQ_HEAD(, numbering) lost; /* of links that were lost, the latest first */
+	struct numberings numberings; /* of these links, and of some that were lost */
 	char buffer[BUFFER_BYTES];
 };
 
 /* LINK is attached: its context is its struct incoming, until incoming_detach(). */
 void incoming_attach(struct receiver *r, pn_link_t *link);
 void incoming_detach(struct receiver *r, pn_link_t *link);
-
-/* Frees what is left of links that were lost. */
-void incoming_forget(struct receiver *r);
 
 /* Grants the first credit. */
 void incoming_start(struct receiver *r, struct incoming *in);

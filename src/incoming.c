@@ -13,8 +13,6 @@
 /* How long the last messages, fewer than --ack-frequency, are kept unsettled when no more come:
  * the sender may be waiting for just that. */
 #define ACK_DELAY_NS (20 * NS_PER_MS)
-/* Senders that are remembered after their connection was lost. */
-#define LOST_MAX 256
 /* Body of a message that says that no more will come. */
 static const char EOS[] = {'e', 'o', 's'};
 
@@ -48,91 +46,31 @@ void incoming_note_credit(struct receiver *r, const struct incoming *in)
 		r->worker.stats.credit_lowest = level;
 }
 
-/* ---- numbering ---- */
+/* ---- come and go ---- */
 
-static void free_numbering(struct numbering *n)
+/* A link that its peer has closed is over; so is one whose peer has come to us and has closed the
+ * connection. Any other may come again. */
+static bool is_over(const struct receiver *r, pn_link_t *link)
 {
-	sequence_free(&n->sequence);
-	free(n->container);
-	free(n->link_name);
-	free(n);
-}
-
-static bool is_of(const struct numbering *n, const char *container, const char *link_name)
-{
-	return !strcmp(n->container, container) && !strcmp(n->link_name, link_name);
-}
-
-/* NULL if there is none. */
-static struct numbering *find_numbering(
-	struct receiver *r, const char *container, const char *link_name)
-{
-	struct incoming *in;
-	STAILQ_FOREACH (in, &r->links, next)
-		if (is_of(in->numbering, container, link_name))
-			return in->numbering;
-	struct numbering *n;
-	STAILQ_FOREACH (n, &r->lost, next)
-		if (is_of(n, container, link_name)) {
-			STAILQ_REMOVE(&r->lost, n, numbering, next);
-			return n;
-		}
-	return NULL;
+	pn_connection_t *connection = pn_session_connection(pn_link_session(link));
+	return pn_link_state(link) & PN_REMOTE_CLOSED
+		|| (r->options->listen && pn_connection_state(connection) & PN_REMOTE_CLOSED);
 }
 
 /* That of the link in whose place this one has come, or a new one. A peer that we connect to is
  * known by the name of our link: the next connection may lead to another host. */
 static struct numbering *take_numbering(struct receiver *r, pn_link_t *link)
 {
+	struct incoming *in;
+	STAILQ_FOREACH (in, &r->links, next) /* one may be over, and wait for its last messages */
+		in->numbering->over = in->numbering->over || is_over(r, in->link);
 	const char *container =
 		pn_connection_remote_container(pn_session_connection(pn_link_session(link)));
 	if (!r->options->listen || !container)
 		container = "";
-	struct numbering *n = find_numbering(r, container, pn_link_name(link));
-	if (!n) {
-		n = calloc(1, sizeof *n);
-		if (!n || !(n->container = strdup(container))
-			|| !(n->link_name = strdup(pn_link_name(link))))
-			fatal(EXIT_INTERNAL, "link");
-		sequence_start(&n->sequence, r->options->first_sequence);
-	}
-	n->links++;
-	return n;
+	return numbering_take(
+		&r->numberings, container, pn_link_name(link), r->options->first_sequence);
 }
-
-/* A link that its peer has closed is over; any other may come again. */
-static void keep_numbering(struct receiver *r, struct incoming *in)
-{
-	if (--in->numbering->links)
-		return;
-	if (pn_link_state(in->link) & PN_REMOTE_CLOSED) {
-		free_numbering(in->numbering);
-		return;
-	}
-	STAILQ_INSERT_HEAD(&r->lost, in->numbering, next);
-	size_t count = 0;
-	struct numbering *n, *last = NULL;
-	STAILQ_FOREACH (n, &r->lost, next) {
-		count++;
-		last = n;
-	}
-	if (count > LOST_MAX) {
-		STAILQ_REMOVE(&r->lost, last, numbering, next);
-		free_numbering(last);
-	}
-}
-
-/* At the end. */
-void incoming_forget(struct receiver *r)
-{
-	struct numbering *n;
-	while ((n = STAILQ_FIRST(&r->lost))) {
-		STAILQ_REMOVE_HEAD(&r->lost, next);
-		free_numbering(n);
-	}
-}
-
-/* ---- come and go ---- */
 
 /* Once a link. */
 void incoming_start(struct receiver *r, struct incoming *in)
@@ -169,7 +107,8 @@ void incoming_detach(struct receiver *r, pn_link_t *link)
 	STAILQ_FOREACH (other, &r->links, next)
 		if (other->granted && r->worker.phase == PHASE_RUNNING)
 			grant(r, other, credit_grant(&other->credit, r->wanted));
-	keep_numbering(r, in);
+	in->numbering->over = in->numbering->over || is_over(r, link);
+	numbering_leave(&r->numberings, in->numbering);
 	stamp_reader_destroy(&in->stamp);
 	free(in->held);
 	free(in->part);

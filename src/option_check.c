@@ -184,6 +184,7 @@ void options_check(struct options *o)
 		.sndbuf_bytes = (int)o->sndbuf_bytes,
 		.rcvbuf_bytes = (int)o->rcvbuf_bytes,
 		.presettled = o->presettled,
+		.paced = o->work_ns || o->receive_rate_per_s > 0,
 		.drain_batch = o->drain_batch,
 	};
 }

@@ -214,13 +214,13 @@ int main(int argc, char **argv)
 	options_parse(&options, PROGRAM_PRECV, argc, argv);
 	receiver.options = &options;
 	STAILQ_INIT(&receiver.links);
-	STAILQ_INIT(&receiver.lost);
+	STAILQ_INIT(&receiver.numberings);
 	receiver.outcome = OUTCOMES[options.outcome];
 	receiver.limit = options.messages ? options.messages : UINT64_MAX;
 	receiver.take_to = receiver.wanted = receiver.limit;
 	pacer_start(&receiver.pacer, options.receive_rate_per_s, (int64_t)options.work_ns,
 		clock_monotonic_ns());
 	int code = reporter_run(&receiver.worker, &options, &ROLE, &receiver, argv);
-	incoming_forget(&receiver);
+	numbering_free_all(&receiver.numberings);
 	return code;
 }

@@ -144,14 +144,14 @@ static void process_more(pn_transport_t *transport, const char *bytes, size_t co
 	}
 }
 
-static void readable(pn_selectable_t *selectable)
+static void read_in(pn_selectable_t *selectable, size_t more_bytes)
 {
 	pn_transport_t *transport = transport_of(selectable);
 	ssize_t capacity = pn_transport_capacity(transport);
 	if (capacity > 0) {
 		char more[READ_MORE_BYTES];
 		struct iovec parts[] = {
-			{pn_transport_tail(transport), (size_t)capacity}, {more, sizeof more}};
+			{pn_transport_tail(transport), (size_t)capacity}, {more, more_bytes}};
 		ssize_t got = readv(pn_selectable_get_fd(selectable), parts, 2);
 		if (got > capacity) {
 			trap_process(transport, (size_t)capacity);
@@ -165,6 +165,16 @@ static void readable(pn_selectable_t *selectable)
 		}
 	}
 	update(selectable, transport);
+}
+
+static void readable(pn_selectable_t *selectable)
+{
+	read_in(selectable, READ_MORE_BYTES);
+}
+
+static void readable_patiently(pn_selectable_t *selectable)
+{
+	read_in(selectable, 0);
 }
 
 static void writable(pn_selectable_t *selectable)
@@ -221,11 +231,11 @@ static void finalize(pn_selectable_t *selectable)
 }
 
 /* The two know each other, until the selectable is no more. */
-void socket_serve(pn_reactor_t *reactor, int fd, pn_transport_t *transport)
+void socket_serve(pn_reactor_t *reactor, int fd, pn_transport_t *transport, bool patient)
 {
 	pn_selectable_t *selectable = pn_reactor_selectable(reactor);
 	pn_selectable_set_fd(selectable, fd);
-	pn_selectable_on_readable(selectable, readable);
+	pn_selectable_on_readable(selectable, patient ? readable_patiently : readable);
 	pn_selectable_on_writable(selectable, writable);
 	pn_selectable_on_error(selectable, hung_up);
 	pn_selectable_on_expired(selectable, expired);

@@ -15,7 +15,7 @@ FILE_LINES_MAX = 440
 # Modules (a file's name without its end) by layer, 0 first.
 MODULES = (
     "big_endian clock encoding fatal field histogram kept lines outlet units url",
-    "backoff content_check credit groups pacer sequence",
+    "backoff content_check credit groups numbering pacer sequence",
     "report report_hdr report_json report_table stats",
     "connections dialer endpoints engine listener message poller security socket stamp text"
     " tls_verdict trap",
@@ -30,6 +30,7 @@ SAME_LAYER = {
     ("kept", "fatal"),
     ("lines", "fatal"),
     ("outlet", "fatal"),
+    ("numbering", "sequence"),
     ("report", "stats"),
     ("report_json", "report"),
     ("report_table", "report"),

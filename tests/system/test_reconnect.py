@@ -218,8 +218,7 @@ def test_gap_in_the_report(relay: Callable[[str], Proxy], options: list[str]) ->
     gap_s = psend.summary["connection"]["disconnected_s"]
     assert 0.35 < gap_s < 2
     parts = [
-        (interval, interval["connection"]["disconnected_s"], interval["end_s"] - interval["start_s"])
-        for interval in psend.intervals
+        (i, i["connection"]["disconnected_s"], i["end_s"] - i["start_s"]) for i in psend.intervals
     ]
     assert all(part_s <= length_s + 1e-6 for _, part_s, length_s in parts)
     inside = [interval for interval, part_s, length_s in parts if part_s > length_s - 1e-6]
@@ -261,6 +260,29 @@ def test_receiver_goes_on(relay: Callable[[str], Proxy]) -> None:
     assert precv.messages["duplicated"] > 0  # that sender begins at 1 with each link
     pair.send_signal(sender, signal.SIGTERM)
     assert pair.finish(sender).code == 128 + signal.SIGTERM
+
+
+SAME = ("--container-id", "same", "--link-name", "same")
+
+
+def test_sender_that_has_ended_begins_anew() -> None:
+    """Two runs under one name are two senders."""
+    receiver, url = pair.listen("precv", "--forever")
+    pair.assert_codes([pair.run("psend", url, "-m", "100", *SAME) for _ in range(2)], 0, 0)
+    precv = finish_receiver(receiver)
+    assert precv.messages["received"] == 200 and precv.messages["duplicated"] == 0
+
+
+def test_sender_that_was_killed_goes_on() -> None:
+    """For all that a receiver can tell, its connection was lost."""
+    receiver, url = pair.listen("precv", "--forever")
+    sender = pair.start("psend", url, "-m", "0", "--interval", "50ms", *SAME)
+    pair.wait_for(sender, "interval")
+    pair.send_signal(sender, signal.SIGKILL)
+    pair.wait_for(receiver, "error")
+    pair.assert_codes([pair.run("psend", url, "-m", "10", *SAME)], 0)
+    precv = finish_receiver(receiver)
+    assert precv.messages["duplicated"] == 10 and precv.messages["lost"] == 0
 
 
 def test_stalled_connection(relay: Callable[[str], Proxy]) -> None:
