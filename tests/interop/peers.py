@@ -2,10 +2,11 @@
 
 All understand the same words:
 
-    send|receive --messages N [--connect HOST:PORT [--ca FILE]] [--address A] [--body TEXT]
+    send|receive --messages N [--connect HOST:PORT [--ca FILE]] [--address A]
+                 [--body TEXT] [--kind data|binary|string|number|list|map]
                  [--presettled] [--sasl] [--native] [--rich [--hop]]
 
-Without --connect they listen, if their library can; with --ca they connect with TLS. With --native numbers are of the type that the
+Bodies are a data section, or a value of another kind. Without --connect they listen, if their library can; with --ca they connect with TLS. With --native numbers are of the type that the
 library chooses for the language's own; with --rich messages have header, properties and annotations, with
 --hop delivery annotations too. What they see they say as JSON, one object a line: `listening` with the port, `message` for each, `error`, and
 `done` with the outcomes of what was sent.
