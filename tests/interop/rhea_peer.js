@@ -174,8 +174,8 @@ rhea.on("message", (context) => {
     if (++count === messages && options.connect) setImmediate(end, context.connection);
 });
 // a link without them would be one that is refused
-rhea.on("sender_open", ({ sender }) => sender.set_source({ address: sender.source.address }));
-rhea.on("receiver_open", ({ receiver }) => receiver.set_target({ address: receiver.target.address }));
+rhea.on("sender_open", ({ sender: link }) => link.set_source({ address: link.source.address }));
+rhea.on("receiver_open", ({ receiver: link }) => link.set_target({ address: link.target.address }));
 for (const kind of ["sender_close", "receiver_close"]) {
     rhea.on(kind, (context) => end(context.connection));
 }

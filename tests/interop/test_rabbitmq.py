@@ -1,4 +1,4 @@
-"""What RabbitMQ does that others do not: who may come in, what it refuses, and what becomes of outcomes."""
+"""What RabbitMQ does its own way: who may come in, what it refuses, what becomes of outcomes."""
 
 from __future__ import annotations
 

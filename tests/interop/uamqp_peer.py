@@ -1,4 +1,4 @@
-"""A peer made of uamqp, which is a library of C of its own: see peers.py for what peers have in common.
+"""A peer made of uamqp, whose AMQP is its own: see peers.py for what all peers have in common.
 
 It has no way to connect without TLS, nor to listen. This one reaches a peer without TLS by way of a
 relay.
