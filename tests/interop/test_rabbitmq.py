@@ -149,7 +149,7 @@ def test_modified(rabbitmq: RabbitMQ, node: str) -> None:
     """It does not know this outcome, and ends the session; nothing is lost."""
     url = rabbitmq.url(rabbitmq.queue(node))
     checks.assert_sent(pair.run("psend", url, "-m", "100"), 100)
-    precv = pair.run("precv", url, "-m", "100", "--outcome", "modified")
+    precv = pair.run("precv", url, "--outcome", "modified")
     assert_failed(precv, CONNECTION, "amqp:invalid-field", "modified")
     checks.assert_received(fetch_again(url, "--verify-sequence"), 100)
 
