@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from typing import Any
 
@@ -44,6 +45,11 @@ def assert_seen(events: list[dict[str, Any]], messages: int, body: bytes = b"X" 
     stamps = [int(message["ts"]) for message in seen]
     now_ns = time.time_ns()
     assert stamps == sorted(stamps) and now_ns - 1e9 * MAX_LATENCY_S < stamps[0] <= now_ns
+
+
+def assert_bodies(seen: list[dict[str, Any]], expected: list[bytes]) -> None:
+    """Data sections, with these bytes."""
+    assert [base64.b64decode(message["body"]) for message in seen] == expected
 
 
 def settle_words(presettled: bool) -> list[str]:

@@ -1,7 +1,8 @@
 """The example broker of libqpid-proton, compiled from where Debian's package has its source.
 
-It keeps queues in memory, makes them when somebody attaches, grants 5 credits, sends pre-settled, and
-does not handle outcomes: small, and unlike RabbitMQ in each of these.
+It keeps queues in memory, makes them when somebody attaches, grants 5 credits, sends pre-settled,
+and asks for no outcomes: small, and unlike RabbitMQ in each of these. (A message that comes to it
+in several reads it damages: it writes each part over the first.)
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 HOST = "127.0.0.1"
+KINDS = ("data", "binary", "string", "number", "list", "map")
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Options:
     ca: str  # file, if it is to connect with TLS
     messages: int
     body: bytes
+    kind: str  # of the body: a data section, or a value; lists and maps hold the text and numbers
     presettled: bool
     sasl: bool  # ANONYMOUS; without it, no layer of SASL at all
     native: bool  # numbers as the library encodes the language's own
@@ -38,6 +40,7 @@ def parse() -> Options:
     parser.add_argument("--ca", default="", metavar="FILE")
     parser.add_argument("--messages", type=int, required=True)
     parser.add_argument("--body", default="X" * 100)
+    parser.add_argument("--kind", choices=KINDS, default="data")
     for flag in ("presettled", "sasl", "native", "rich", "hop"):
         parser.add_argument(f"--{flag}", action="store_true")
     given = vars(parser.parse_args())
@@ -45,6 +48,18 @@ def parse() -> Options:
     authority = given.pop("connect")
     sends = given.pop("role") == "send"
     return Options(sends=sends, listens=not authority, authority=authority, **given)
+
+
+def value(options: Options) -> object:
+    """A body that is one, as Python has it."""
+    text = options.body.decode("ascii")
+    return {
+        "binary": options.body,
+        "string": text,
+        "number": 42,
+        "list": [text, 42, True, None],
+        "map": {"text": text, "number": 42, "list": [1, 2]},
+    }[options.kind]
 
 
 def say(event: str, **content: Any) -> None:

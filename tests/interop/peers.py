@@ -2,13 +2,15 @@
 
 All understand the same words:
 
-    send|receive --messages N [--connect HOST:PORT [--ca FILE]] [--address A] [--body TEXT]
-                 [--presettled] [--sasl] [--native] [--rich [--hop]]
+    send|receive --messages N [--connect HOST:PORT [--ca FILE]] [--sasl] [--address A]
+                 [--presettled] [--body TEXT] [--kind data|binary|string|number|list|map]
+                 [--native] [--rich [--hop]]
 
-Without --connect they listen, if their library can; with --ca they connect with TLS. With --native numbers are of the type that the
-library chooses for the language's own; with --rich messages have header, properties and annotations, with
---hop delivery annotations too. What they see they say as JSON, one object a line: `listening` with the port, `message` for each, `error`, and
-`done` with the outcomes of what was sent.
+Without --connect they listen, if their library can; with --ca they connect with TLS. Bodies are a
+data section, or a value of another kind. With --native numbers are of the type that the library
+chooses for the language's own; with --rich messages have header, properties and annotations, with
+--hop delivery annotations too. What they see they say as JSON, one object a line: `listening` with
+the port, `message` for each, `error`, and `done` with the outcomes of what was sent.
 """
 
 from __future__ import annotations

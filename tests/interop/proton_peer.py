@@ -136,7 +136,9 @@ class Receiver(Peer):
 
 def message(options: Options, number: int) -> Message:
     """With this sequence number, and the time."""
-    made = Message(body=options.body, inferred=True, properties={})
+    is_data = options.kind == "data"
+    body = options.body if is_data else peer_options.value(options)
+    made = Message(body=body, inferred=is_data, properties={})
     if options.rich:
         made.durable, made.priority, made.ttl = True, 7, 60.0
         made.id, made.user_id, made.subject = f"id-{number}", b"guest", "a subject"
@@ -171,8 +173,8 @@ def describe(got: Message) -> dict[str, Any]:
         "sn": text(application.pop("sn", None)),
         "ts": text(application.pop("ts", None)),
         "body": base64.b64encode(bytes(body)).decode() if is_data else None,
-        "value": None if is_data else body,
-        "application": application,
+        "value": None if is_data else plain(body),
+        "application": plain(application),
         "header": {
             "durable": got.durable,
             "priority": got.priority,
@@ -181,6 +183,17 @@ def describe(got: Message) -> dict[str, Any]:
         "properties": {name: text(value) for name, value in stated.items() if value},
         "annotations": {str(key): text(value) for key, value in (got.annotations or {}).items()},
     }
+
+
+def plain(value: Any) -> Any:
+    """Without this library's own types of numbers."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    return int(value) if isinstance(value, int) else value
 
 
 def text(value: Any) -> str:

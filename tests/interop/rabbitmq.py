@@ -3,8 +3,9 @@
 It takes nothing from the machine: configuration, cookie, data, node name and all ports are its own,
 and so is the epmd in which Erlang's nodes register.
 
-Addresses begin with a slash: /queue/NAME is declared by whoever attaches to it, /amq/queue/NAME must
-be there, /exchange/NAME/KEY routes by a key. In a URL they follow the slash that ends its authority.
+Addresses begin with a slash: /queue/NAME is declared by whoever attaches to it, /amq/queue/NAME
+must be there, /exchange/NAME/KEY routes by a key. In a URL they follow the slash that ends its
+authority.
 """
 
 from __future__ import annotations

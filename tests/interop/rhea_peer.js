@@ -19,6 +19,7 @@ const { values: options, positionals } = parseArgs({
         address: { type: "string", default: "test" },
         messages: { type: "string" },
         body: { type: "string", default: "X".repeat(100) },
+        kind: { type: "string", default: "data" },
         presettled: { type: "boolean", default: false },
         sasl: { type: "boolean", default: false },
         native: { type: "boolean", default: false },
@@ -52,6 +53,24 @@ function integer(value) {
     return Buffer.isBuffer(value) ? String(value.readBigInt64BE()) : String(value);
 }
 
+function body_of_kind() {
+    const text = options.body;
+    switch (options.kind) {
+        case "binary":
+            return Buffer.from(text);
+        case "string":
+            return text;
+        case "number":
+            return 42;
+        case "list":
+            return [text, 42, true, null];
+        case "map":
+            return { text, number: 42, list: [1, 2] };
+        default:
+            return rhea.message.data_section(Buffer.from(text));
+    }
+}
+
 function message(number) {
     const types = rhea.types;
     const stamp = types.wrap_long(eight_bytes(now_ns()));
@@ -59,7 +78,7 @@ function message(number) {
         sn: options.native ? number : types.wrap_ulong(number),
         ts: stamp,
     };
-    const body = rhea.message.data_section(Buffer.from(options.body));
+    const body = body_of_kind();
     if (!options.rich) return { body, application_properties: numbered };
     return {
         durable: true,
@@ -92,7 +111,7 @@ function present(fields) {
 
 function describe(got) {
     const { sn, ts, ...application } = got.application_properties || {};
-    const is_data = got.body && got.body.typecode === DATA_SECTION;
+    const is_data = Boolean(got.body && got.body.typecode === DATA_SECTION);
     return {
         sn: integer(sn),
         ts: integer(ts),
@@ -155,8 +174,8 @@ rhea.on("message", (context) => {
     if (++count === messages && options.connect) setImmediate(end, context.connection);
 });
 // a link without them would be one that is refused
-rhea.on("sender_open", ({ sender }) => sender.set_source({ address: sender.source.address }));
-rhea.on("receiver_open", ({ receiver }) => receiver.set_target({ address: receiver.target.address }));
+rhea.on("sender_open", ({ sender: link }) => link.set_source({ address: link.source.address }));
+rhea.on("receiver_open", ({ receiver: link }) => link.set_target({ address: link.target.address }));
 for (const kind of ["sender_close", "receiver_close"]) {
     rhea.on(kind, (context) => end(context.connection));
 }

@@ -48,7 +48,7 @@ class Server(MessagingHandler):
         event.link.target.copy(event.link.remote_target)
 
     def close_later(self, event: Any, endpoint: Any, condition: Condition) -> None:
-        """When this event has been handled: the library opens what the peer has opened behind it."""
+        """Not in the event by which the peer opens it: the library opens it behind that."""
 
         class Close:
             """A task."""

@@ -1,4 +1,4 @@
-"""Processes that tests talk to: heard line by line, ended by pid, and gone with the tests at latest."""
+"""Processes that tests talk to: heard line by line, ended by pid, gone with the tests at latest."""
 
 from __future__ import annotations
 

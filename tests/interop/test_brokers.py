@@ -15,8 +15,8 @@ from ppair import results
 
 MESSAGES = 300
 SETTLE = pytest.mark.parametrize("presettled", [False, True], ids=["unsettled", "presettled"])
-# uamqp insists on what RabbitMQ leaves out: the target of an attached receiver, delivery-count in the
-# first flow of a sender
+# uamqp insists on what RabbitMQ leaves out: the target of an attached receiver, the delivery-count
+# in the first flow to a sender
 CLIENTS = pytest.mark.parametrize(
     "broker,kind",
     [
@@ -71,8 +71,8 @@ def test_client_sends(queue: str, kind: str, presettled: bool) -> None:
 
 @CLIENTS
 def test_rich_messages(queue: str, kind: str) -> None:
-    """Header, properties and annotations, as the broker hands them on: RabbitMQ writes its own header,
-    and cannot parse a message with delivery annotations."""
+    """Header, properties and annotations, as the broker hands them on: RabbitMQ writes its own
+    header, and cannot parse a message with delivery annotations."""
     peers.finish(peers.connect(kind, "send", queue, MESSAGES, "--rich"))
     precv = pair.run("precv", queue, "-m", str(MESSAGES), "--verify-sequence")
     checks.assert_received(precv, MESSAGES)

@@ -63,7 +63,7 @@ def test_precv_connects(kind: str, presettled: bool) -> None:
 
 @CLIENTS
 def test_rich_messages(kind: str) -> None:
-    """Every section there is, and properties on both sides of sn and ts, some of them look-alikes."""
+    """Every section there is; properties on both sides of sn and ts, some of them look-alikes."""
     receiver, url = pair.listen("precv", "--verify-sequence")
     peers.finish(peers.connect(kind, "send", url, MESSAGES, "--rich", "--hop"))
     checks.assert_received(pair.finish(receiver), MESSAGES)
@@ -99,7 +99,7 @@ def test_large_messages_go(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["rhea", "proton"])
 @pytest.mark.parametrize("outcome", ["rejected", "released", "modified"])
 def test_outcomes(kind: str, outcome: str) -> None:
-    """The peer learns what has become of its messages. (uamqp fails at a rejection without a reason.)"""
+    """The peer learns what has become of its messages. (uamqp fails without a reason for it.)"""
     receiver, url = pair.listen("precv", "--outcome", outcome)
     events = peers.finish(peers.connect(kind, "send", url, 10))
     pair.assert_codes([pair.finish(receiver)], 0)

@@ -1,4 +1,4 @@
-"""What RabbitMQ does that others do not: who may come in, what it refuses, and what becomes of outcomes."""
+"""What RabbitMQ does its own way: who may come in, what it refuses, what becomes of outcomes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_modified(rabbitmq: RabbitMQ, node: str) -> None:
     """It does not know this outcome, and ends the session; nothing is lost."""
     url = rabbitmq.url(rabbitmq.queue(node))
     checks.assert_sent(pair.run("psend", url, "-m", "100"), 100)
-    precv = pair.run("precv", url, "-m", "100", "--outcome", "modified")
+    precv = pair.run("precv", url, "--outcome", "modified")
     assert_failed(precv, CONNECTION, "amqp:invalid-field", "modified")
     checks.assert_received(fetch_again(url, "--verify-sequence"), 100)
 

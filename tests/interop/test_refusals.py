@@ -12,7 +12,11 @@ from proton import Condition, Delivery, Terminus, symbol, ushort
 
 CONNECTION, SECURITY, REFUSED = 2, 3, 6
 PROGRAMS = pytest.mark.parametrize("program", pair.PROGRAMS)
-ELSEWHERE = {symbol("hostname"): "other", symbol("network-host"): "10.9.8.7", symbol("port"): ushort(5699)}
+ELSEWHERE = {
+    symbol("hostname"): "other",
+    symbol("network-host"): "10.9.8.7",
+    symbol("port"): ushort(5699),
+}
 
 
 def assert_failed(result: pair.Result, code: int, *words: str) -> None:

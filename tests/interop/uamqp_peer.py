@@ -1,4 +1,4 @@
-"""A peer made of uamqp, which is a library of C of its own: see peers.py for what peers have in common.
+"""A peer made of uamqp, whose AMQP is its own: see peers.py for what all peers have in common.
 
 It has no way to connect without TLS, nor to listen. This one reaches a peer without TLS by way of a
 relay.
@@ -70,6 +70,11 @@ def message(options: Options, number: int) -> uamqp.Message:
         "sn": number if options.native else types.AMQPuLong(number),
         "ts": types.AMQPLong(time.time_ns()),
     }
+    if options.kind != "data":
+        given = peer_options.value(options)
+        value = bytearray(given) if isinstance(given, bytes) else given  # its bytes are strings
+        kind = uamqp.MessageBodyType.Value
+        return uamqp.Message(value, body_type=kind, application_properties=numbered)
     if not options.rich:
         return uamqp.Message(options.body, application_properties=numbered)
     header = uamqp.message.MessageHeader()
@@ -98,11 +103,20 @@ def text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+def plain(value: Any) -> Any:
+    """With strings, which this library gives as bytes."""
+    if isinstance(value, dict):
+        return {text(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return text(value) if isinstance(value, bytes) else value
+
+
 def describe(got: uamqp.Message) -> dict[str, Any]:
     """In terms of JSON."""
     properties = {text(k): v for k, v in (got.application_properties or {}).items()}
     data = got.get_data()
-    is_data = not isinstance(data, (str, int, list, dict)) and data is not None
+    is_data = isinstance(got._body, uamqp.message.DataBody)
     header = got.header
     names = ("message_id", "subject", "reply_to", "correlation_id", "content_type", "group_id")
     stated = {name: getattr(got.properties, name, None) for name in (*names, "user_id")}
@@ -110,8 +124,8 @@ def describe(got: uamqp.Message) -> dict[str, Any]:
         "sn": str(properties.pop("sn", None)),
         "ts": str(properties.pop("ts", None)),
         "body": base64.b64encode(b"".join(data)).decode() if is_data else None,
-        "value": None if is_data else data,
-        "application": {k: text(v) if isinstance(v, bytes) else v for k, v in properties.items()},
+        "value": None if is_data else plain(data),
+        "application": plain(properties),
         "header": {
             "durable": bool(header and header.durable),
             "priority": header.priority if header and header.priority is not None else 4,
