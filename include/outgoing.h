@@ -51,6 +51,7 @@ struct sender {
 	struct groups_plan groups;
 	uint64_t group;   /* number of the one that the template is of */
 	char *group_name; /* with room for any number */
+	uint64_t max_unsettled; /* of a link */
 	bool alike;       /* messages differ in nothing but their stamp, and are not kept */
 	bool keeps;       /* unsettled messages */
 	STAILQ_HEAD(, outgoing) links;

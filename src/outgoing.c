@@ -203,10 +203,10 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 		s->starved = s->starved || content == LINES_WAITING;
 		return unsettled && content == LINES_ENDED ? TIME_SETTLEMENT : TIME_IDLE;
 	}
-	if (options->max_unsettled) {
-		if (unsettled >= options->max_unsettled)
+	if (!options->presettled) {
+		if (unsettled >= s->max_unsettled)
 			return TIME_SETTLEMENT;
-		count = least(count, options->max_unsettled - unsettled);
+		count = least(count, s->max_unsettled - unsettled);
 	}
 	if (credit <= 0) {
 		stats->n.blocked++;

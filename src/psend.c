@@ -116,6 +116,11 @@ static enum time_cause turn(void *self, int64_t now_ns)
 	return cause;
 }
 
+/* Memory for unsettled messages, if --max-unsettled does not say how many there may be. */
+#define UNSETTLED_BYTES      (8 * 1024 * 1024)
+#define UNSETTLED_EACH_BYTES 1024
+#define UNSETTLED_LEAST      64
+
 /* ---- links ---- */
 
 static void attached(void *self, pn_link_t *link)
@@ -245,6 +250,14 @@ static void create_templates(struct sender *s, const struct options *o, const ch
 	message_template_create(&s->eos, &m);
 }
 
+/* Brokers exist that grant credit without end and settle late. The library has about 1 KiB for each
+ * unsettled message, and keeps the room that its bytes took. */
+static uint64_t default_max_unsettled(const struct message_template *t)
+{
+	uint64_t fitting = UNSETTLED_BYTES / (UNSETTLED_EACH_BYTES + t->length);
+	return fitting > UNSETTLED_LEAST ? fitting : UNSETTLED_LEAST;
+}
+
 static void create(struct sender *s, struct options *o)
 {
 	STAILQ_INIT(&s->links);
@@ -261,6 +274,8 @@ static void create(struct sender *s, struct options *o)
 	s->group_name = malloc(group_name_max(o) + 1);
 	if (!s->group_name)
 		fatal(EXIT_INTERNAL, "name of a group");
+	s->max_unsettled =
+		o->max_unsettled ? o->max_unsettled : default_max_unsettled(&s->template);
 	s->keeps = o->reconnect_attempts && !o->presettled;
 	s->alike = !s->content.varies && !o->group_size && !s->keeps;
 }

@@ -238,3 +238,19 @@ def test_max_unsettled_bounds_what_is_under_way(depth: int) -> None:
     assert 1000 - depth <= precv.summary["credit"]["lowest"] < 1000
     _, free = pair.run_pair(["-m", "50000"], options)
     assert free.summary["credit"]["lowest"] < 1000 - depth
+
+
+def test_unsettled_messages_are_bounded() -> None:
+    """However large the credit is, if --max-unsettled does not allow more."""
+    sent = {}
+    for option in ("", "--max-unsettled 20k", "--presettled"):
+        receiver, url = pair.listen("precv", "--credit", "50k", "--work", "10s")
+        psend = pair.run("psend", url, "-d", "1s", "--close-timeout", "0", *option.split())
+        pair.send_signal(receiver, signal.SIGINT)
+        pair.finish(receiver)
+        sent[option] = psend.messages["sent"]
+        limit = psend.summary["limited_by"]
+        assert limit == ("credit" if option == "--presettled" else "settlement"), psend
+    taken = 1  # and settled
+    assert 7000 < sent[""] < 8192 and sent["--max-unsettled 20k"] <= 20000 + taken
+    assert sent["--presettled"] > 49000
