@@ -6,6 +6,8 @@
 #ifndef BACKOFF_H
 #define BACKOFF_H
 
+#include "mix.h"
+
 #include <stdint.h>
 
 #define BACKOFF_FIRST_NS   INT64_C(50000000)
@@ -29,15 +31,12 @@ static inline void backoff_start(struct backoff *b, uint64_t seed)
 	backoff_reset(b);
 }
 
-/* The next pause. The generator is splitmix64 (Steele, Lea and Flood, OOPSLA 2014). */
+/* The next pause. */
 static inline int64_t backoff_next_ns(struct backoff *b)
 {
-	uint64_t z = b->random += UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	z ^= z >> 31;
+	uint64_t random = mix(b->random += MIX_STEP);
 	int64_t half_ns = b->step_ns / 2;
-	int64_t pause_ns = b->step_ns - half_ns + (int64_t)(z % (uint64_t)(half_ns + 1));
+	int64_t pause_ns = b->step_ns - half_ns + (int64_t)(random % (uint64_t)(half_ns + 1));
 	b->step_ns = 2 * b->step_ns < BACKOFF_LONGEST_NS ? 2 * b->step_ns : BACKOFF_LONGEST_NS;
 	return pause_ns;
 }

@@ -2,23 +2,15 @@
 #include "groups.h"
 
 #include "fatal.h"
+#include "mix.h"
 
 #include <stdlib.h>
-
-/* Well mixed bits of a number: one step of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). */
-static uint64_t mix(uint64_t number)
-{
-	uint64_t z = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
 
 static struct group new_group(struct groups_plan *plan)
 {
 	struct group group = {.number = plan->next++, .size = plan->size};
 	if (plan->randomize)
-		group.size = mix(group.number) % plan->size + 1;
+		group.size = mix((group.number + 1) * MIX_STEP) % plan->size + 1;
 	return group;
 }
 
