@@ -6,6 +6,6 @@
 
 /* Fills in what depends on other options, and ends the process with one line and EXIT_USAGE where
  * they contradict each other. */
-void options_check(struct options *o);
+void option_check(struct options *o);
 
 #endif

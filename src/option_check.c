@@ -157,11 +157,11 @@ static void check_parent(struct options *o)
 }
 
 /* Everything that more than one option decides. */
-void options_check(struct options *o)
+void option_check(struct options *o)
 {
 	check_connection(o);
 	check_load(o);
-	options_check_message(o);
+	option_message_check(o);
 	check_credit(o);
 	check_report(o);
 	check_cpus(o);

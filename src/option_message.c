@@ -119,7 +119,7 @@ static void check_groups(struct options *o)
 }
 
 /* By subject. */
-void options_check_message(struct options *o)
+void option_message_check(struct options *o)
 {
 	if (o->program != PROGRAM_PSEND)
 		return;

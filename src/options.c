@@ -306,7 +306,7 @@ void options_parse(struct options *o, enum program program, int argc, char **arg
 			set(o, &option_table[i], option_table[i].initial);
 	make_argp_options(program, argp_options);
 	argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &parser);
-	options_check(o);
+	option_check(o);
 }
 
 /* An option's name with its unit, as JSON has it: connect-timeout is connect_timeout_ns. */
