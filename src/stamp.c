@@ -1,16 +1,9 @@
 #define _GNU_SOURCE
 #include "stamp.h"
 
-#include <math.h>
+#include "section.h"
 
-/* Descriptors of the sections of a message (AMQP 1.0 part 3, section 3.2). */
-enum section {
-	SECTION_NONE = 0,
-	SECTION_HEADER = 0x70,
-	SECTION_APPLICATION_PROPERTIES = 0x74,
-	SECTION_DATA = 0x75,
-	SECTION_AMQP_VALUE = 0x77,
-};
+#include <math.h>
 
 /* No message yet. */
 void stamp_reader_create(struct stamp_reader *r)
@@ -220,7 +213,7 @@ void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size
 		prefix = STAMP_PREFIX_MAX;
 	while (at < prefix) {
 		enum section section = section_at(bytes + at, prefix - at, &descriptor_bytes);
-		if (section >= SECTION_DATA && section <= SECTION_AMQP_VALUE) {
+		if (section_is_body(section)) {
 			read_body(r, bytes, prefix, at + descriptor_bytes);
 			break;
 		}

@@ -2,6 +2,7 @@
 
 #include "encoding.h"
 #include "fatal.h"
+#include "section.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,20 +12,6 @@
 
 /* Levels of lists, maps and the like; what is deeper is "...". */
 #define LEVELS_MAX 32
-
-/* Sections of a message (AMQP 1.0 part 3, section 3.2). */
-enum {
-	SECTION_HEADER = 0x70,
-	SECTION_PROPERTIES = 0x73,
-	SECTION_APPLICATION_PROPERTIES = 0x74,
-	SECTION_DATA = 0x75,
-	SECTION_VALUE = 0x77,
-};
-
-static bool is_body(uint64_t section)
-{
-	return section >= SECTION_DATA && section <= SECTION_VALUE;
-}
 
 /* ---- text that grows ---- */
 
@@ -236,7 +223,7 @@ bool text_body(
 	while (c.at < c.end) {
 		const char *from = c.at;
 		bool good = encoding_read_section(&c, &section, &v);
-		if (good && (!is_body(section) || v.kind == ENCODING_NULL))
+		if (good && (!section_is_body(section) || v.kind == ENCODING_NULL))
 			continue;
 		bool bytes = good && has_bytes(&v);
 		plain = plain && bytes;
@@ -307,7 +294,7 @@ static void read_headers(struct headers *h, const char *message, size_t length)
 	struct encoding_value v;
 	uint64_t section;
 	*h = (struct headers){.application.kind = ENCODING_NULL};
-	while (encoding_read_section(&c, &section, &v) && !is_body(section)) {
+	while (encoding_read_section(&c, &section, &v) && !section_is_body(section)) {
 		if (section == SECTION_HEADER)
 			read_fields(&v, h->header, HEADER_FIELDS);
 		else if (section == SECTION_PROPERTIES)

@@ -14,7 +14,7 @@ FILE_LINES_MAX = 440
 
 # Modules (a file's name without its end) by layer, 0 first.
 MODULES = (
-    "big_endian clock encoding fatal field histogram kept lines mix outlet units url",
+    "big_endian clock encoding fatal field histogram kept lines mix outlet section units url",
     "backoff content_check credit groups numbering pacer sequence",
     "report report_hdr report_json report_table stats",
     "connections dialer endpoints engine listener message poller security socket stamp text"
