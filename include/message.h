@@ -16,6 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Body of a message that says that no more will come, as qpid-send has it. */
+#define MESSAGE_EOS       "eos"
+#define MESSAGE_EOS_BYTES (sizeof MESSAGE_EOS - 1)
+
 /* A message id that stands for the message's number. */
 #define MESSAGE_ID_AUTO "auto"
 

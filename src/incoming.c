@@ -3,6 +3,7 @@
 
 #include "content_check.h"
 #include "fatal.h"
+#include "message.h"
 
 #include <proton/disposition.h>
 #include <proton/error.h>
@@ -13,8 +14,6 @@
 /* How long the last messages, fewer than --ack-frequency, are kept unsettled when no more come:
  * the sender may be waiting for just that. */
 #define ACK_DELAY_NS (20 * NS_PER_MS)
-/* Body of a message that says that no more will come. */
-static const char EOS[] = {'e', 'o', 's'};
 
 /* ---- credit ---- */
 
@@ -190,16 +189,12 @@ static void end_run(struct receiver *r, enum stop_reason reason)
 	worker_stop(&r->worker, reason);
 }
 
-/* Whether a message of that length is the last one of its sender, as qpid-send has it. Then the run
- * ends, whoever else still sends, as qpid-receive does. */
-static bool is_eos(struct receiver *r, const struct incoming *in, const char *bytes, size_t length)
+/* Whether a message whose body is as long as that is MESSAGE_EOS. */
+static bool is_eos(const struct incoming *in, const char *bytes, size_t length)
 {
 	size_t body_length;
 	const char *body = stamp_body(&in->stamp, bytes, length, &body_length);
-	if (!body || memcmp(body, EOS, sizeof EOS) != 0)
-		return false;
-	end_run(r, STOP_EOS);
-	return true;
+	return body && !memcmp(body, MESSAGE_EOS, MESSAGE_EOS_BYTES);
 }
 
 /* Whether a body is what its sender has made it, and that of this message. */
@@ -236,8 +231,11 @@ static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *
 	struct stats *stats = &r->worker.stats;
 	const struct stamp *stamp = stamp_read(&in->stamp, bytes, prefix, length);
 	bool counts = check_sequence(r, in, stamp);
-	if (__builtin_expect(stamp->content_bytes == sizeof EOS, 0) && counts && prefix == length)
-		counts = !is_eos(r, in, bytes, length);
+	if (__builtin_expect(stamp->content_bytes == MESSAGE_EOS_BYTES, 0) && counts
+		&& prefix == length && is_eos(in, bytes, length)) {
+		counts = false;
+		end_run(r, STOP_EOS); /* whoever else still sends, as qpid-receive does */
+	}
 	if (counts) {
 		stats->n.messages++;
 		stats->n.content_bytes += stamp->content_bytes;

@@ -243,8 +243,8 @@ static void create_templates(struct sender *s, const struct options *o, const ch
 		.group_key = o->group_key,
 	};
 	message_template_create(&s->template, &m);
-	m.content = "eos";
-	m.content_bytes = strlen(m.content);
+	m.content = MESSAGE_EOS;
+	m.content_bytes = MESSAGE_EOS_BYTES;
 	m.check_content = false;
 	m.map_count = m.group_name_max = 0;
 	message_template_create(&s->eos, &m);
