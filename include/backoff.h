@@ -34,7 +34,7 @@ static inline void backoff_start(struct backoff *b, uint64_t seed)
 /* The next pause. */
 static inline int64_t backoff_next_ns(struct backoff *b)
 {
-	uint64_t random = mix(b->random += MIX_STEP);
+	uint64_t random = mix_next(&b->random);
 	int64_t half_ns = b->step_ns / 2;
 	int64_t pause_ns = b->step_ns - half_ns + (int64_t)(random % (uint64_t)(half_ns + 1));
 	b->step_ns = 2 * b->step_ns < BACKOFF_LONGEST_NS ? 2 * b->step_ns : BACKOFF_LONGEST_NS;

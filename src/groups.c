@@ -10,7 +10,7 @@ static struct group new_group(struct groups_plan *plan)
 {
 	struct group group = {.number = plan->next++, .size = plan->size};
 	if (plan->randomize)
-		group.size = mix((group.number + 1) * MIX_STEP) % plan->size + 1;
+		group.size = mix_at(group.number) % plan->size + 1;
 	return group;
 }
 

@@ -1,5 +1,6 @@
 /* histogram: buckets against exact values, and sums, differences and cuts of histograms. */
 #include "histogram.h"
+#include "mix.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -15,19 +16,10 @@
 
 /* ---- helpers ---- */
 
-/* splitmix64: the same values on every machine. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 /* In [0, 1). */
 static double next_fraction(uint64_t *state)
 {
-	return (double)(next_random(state) >> 11) / 9007199254740992.0;
+	return (double)(mix_next(state) >> 11) / 9007199254740992.0;
 }
 
 /* For qsort. */
@@ -105,19 +97,19 @@ static int64_t exponential(uint64_t *state)
 /* Around the border between exact and shared buckets. */
 static int64_t small_uniform(uint64_t *state)
 {
-	return (int64_t)(next_random(state) % 1000);
+	return (int64_t)(mix_next(state) % 1000);
 }
 
 /* Nearly all in the last octave. */
 static int64_t large_uniform(uint64_t *state)
 {
-	return (int64_t)(next_random(state) % (uint64_t)(HOUR_NS + 1));
+	return (int64_t)(mix_next(state) % (uint64_t)(HOUR_NS + 1));
 }
 
 /* 1 in 100 is a thousand times slower. */
 static int64_t two_peaks(uint64_t *state)
 {
-	return (next_random(state) % 100 ? 20000 : 20000000) + (int64_t)(next_random(state) % 100);
+	return (mix_next(state) % 100 ? 20000 : 20000000) + (int64_t)(mix_next(state) % 100);
 }
 
 /* Every percentile is the same. */
@@ -344,9 +336,9 @@ static void assert_same_buckets(const struct histogram *a, const struct histogra
 /* Now and then one that has no bucket. */
 static int64_t any_value(uint64_t *state)
 {
-	switch (next_random(state) % 50) {
-	case 0: return -(int64_t)(next_random(state) % 1000) - 1;
-	case 1: return HOUR_NS + 1 + (int64_t)(next_random(state) % 1000);
+	switch (mix_next(state) % 50) {
+	case 0: return -(int64_t)(mix_next(state) % 1000) - 1;
+	case 1: return HOUR_NS + 1 + (int64_t)(mix_next(state) % 1000);
 	default: return log_uniform(state);
 	}
 }
@@ -364,7 +356,7 @@ static void test_four_parts_add_up_to_the_whole(void **state)
 	for (int i = 0; i < 100000; i++) {
 		int64_t value = any_value(&seed);
 		histogram_record(&whole, value);
-		histogram_record(&parts[next_random(&seed) % 4], value);
+		histogram_record(&parts[mix_next(&seed) % 4], value);
 	}
 	for (int i = 0; i < 4; i++)
 		histogram_add(&sum, &parts[i]);

@@ -1,4 +1,5 @@
 /* sequence: gaps, late and repeated numbers, against a model that remembers every number. */
+#include "mix.h"
 #include "sequence.h"
 
 #include <setjmp.h>
@@ -248,24 +249,15 @@ static uint32_t model_ranges(const struct model *m)
 	return ranges;
 }
 
-/* splitmix64 */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 /* Where the next number is, around NEXT: mostly in order, else ahead by up to JUMP or behind by
  * up to BACK. */
 static uint64_t next_number(uint64_t *state, uint64_t next, uint64_t jump, uint64_t back)
 {
-	uint64_t r = next_random(state) % 10;
+	uint64_t r = mix_next(state) % 10;
 	if (r == 0 && jump)
-		return next + next_random(state) % jump;
+		return next + mix_next(state) % jump;
 	if (r <= 4 && next)
-		return next - 1 - next_random(state) % (next < back ? next : back);
+		return next - 1 - mix_next(state) % (next < back ? next : back);
 	return next;
 }
 
