@@ -1,4 +1,4 @@
-/* groups: which group each message of a link belongs to. Layer 1: arithmetic only.
+/* groups: which group each message of a link belongs to. Layer 1.
  *
  * As qpid-send makes them: some groups are filled at a time, a message for each in turn; when one
  * is full, a new one takes its place. Groups are numbered from 0 on, over all links, and a group is
@@ -29,11 +29,11 @@ struct group {
 /* Those of a link that are being filled. */
 struct groups {
 	struct group *open; /* as many as are to be interleaved; NULL before the first message */
-	size_t turn;
+	size_t turn;        /* index of the one that the next message is of */
 };
 
-/* The group of the next message, which is counted as one of it, its `filled`-th, from 1 on.
- *. Ends the process if there is no memory. */
+/* The group of the next message, which is counted as one of it: its `filled`-th, from 1 on. Ends
+ * the process if there is no memory. */
 struct group groups_next(struct groups *g, struct groups_plan *plan);
 
 /* Frees what G has. */

@@ -18,6 +18,7 @@
 
 /* A message that fits is read in one call. */
 #define BUFFER_BYTES (64 * 1024)
+
 /* One link. */
 struct incoming {
 	pn_link_t *link;

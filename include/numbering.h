@@ -1,4 +1,4 @@
-/* numbering: the sequences of many senders, each known by two names. Layer 1: arithmetic only.
+/* numbering: the sequences of many senders, each known by two names. Layer 1.
  *
  * A sender's connection may be lost, and the sender come back: then it goes on with its numbers,
  * and what it sends again is a duplicate. So a sequence outlives the link by which it came, until
@@ -24,8 +24,8 @@ struct numbering {
 
 STAILQ_HEAD(numberings, numbering); /* the latest first */
 
-/* The sequence of that name for one more link: one that is known, or else a new one that expects
- * FIRST. */
+/* The sequence of these names for one more link: one that is known, or else a new one that expects
+ * FIRST. Ends the process if there is no memory. */
 struct numbering *numbering_take(
 	struct numberings *all, const char *container, const char *link_name, uint64_t first);
 

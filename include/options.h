@@ -98,7 +98,7 @@ struct options {
 	enum program program;
 	bool given[OPTIONS_ROWS_MAX];      /* by row of the option table: on the command line */
 	char peer_url[URL_HOST_SIZE + 64]; /* what is connected to: no address, no user */
-	const char *broker_url;            /* as it was given: the address may be within */
+	const char *broker_url;            /* as it was given: it owns the address within */
 	struct url peer;                   /* of the URL, or to listen on */
 	const char *password;              /* NULL: none */
 	char mechanisms[SECURITY_MECHANISMS_SIZE];

@@ -74,8 +74,7 @@ static int compare_keys(const void *a, const void *b)
 	return order ? order : (x->key_bytes > y->key_bytes) - (x->key_bytes < y->key_bytes);
 }
 
-/* An AMQP map has no key twice. OWN are keys that are ours, NULL
- * where we do not use one. */
+/* An AMQP map has no key twice. OWN are keys that are ours, NULL where we do not use one. */
 static void check_fields(
 	const char *option, const struct text_list *list, const char *const *own, size_t own_count)
 {

@@ -147,8 +147,9 @@ static uint64_t least(uint64_t a, uint64_t b)
  * the library walks all of the queue, so that the cost of a long one is quadratic: it is kept at
  * about two windows, whose size shows in what was let through: all of it, if that was a window's
  * worth, says that the window may be larger. */
-static size_t queue_room(struct outgoing *o, size_t queued_bytes)
+static size_t queue_room(struct outgoing *o)
 {
+	size_t queued_bytes = pn_session_outgoing_bytes(pn_link_session(o->link));
 	if (!queued_bytes && o->queued_bytes >= o->window_bytes)
 		o->window_bytes = least(2 * o->window_bytes, BURST_BYTES);
 	else if (queued_bytes && queued_bytes < o->queued_bytes)
@@ -187,7 +188,7 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 		end_stall(s, o, now_ns);
 	if (pn_transport_pending(transport_of(o)) > 0)
 		return TIME_SOCKET;
-	size_t room_bytes = queue_room(o, pn_session_outgoing_bytes(pn_link_session(o->link)));
+	size_t room_bytes = queue_room(o);
 	if (!room_bytes || (o->queued_bytes && credit <= 0))
 		return TIME_SESSION;
 	if (o->part.delivery) {
@@ -234,7 +235,7 @@ void outgoing_finish(struct sender *s, struct outgoing *o, int64_t now_ns)
 bool outgoing_send_eos(struct sender *s, struct outgoing *o)
 {
 	bool may = pn_link_credit(o->link) > 0 && pn_transport_pending(transport_of(o)) <= 0
-		&& queue_room(o, pn_session_outgoing_bytes(pn_link_session(o->link)));
+		&& queue_room(o);
 	if (may)
 		sending_eos(s, o);
 	return may;
