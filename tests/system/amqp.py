@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from proton import Connection, Delivery, Event, Message, Transport, ulong
+from proton import Delivery, Event, Message, ulong
 from proton.handlers import MessagingHandler
 from proton.reactor import Container
 from proton.utils import BlockingConnection, BlockingReceiver, LinkDetached
@@ -100,64 +99,3 @@ def run_all(function: Callable[[T], None], arguments: Sequence[T]) -> None:
     """Calls it once for each argument, all at the same time. Raises what the first of them has."""
     with ThreadPoolExecutor(len(arguments)) as threads:
         list(threads.map(function, arguments))
-
-
-def short_connection() -> bytes:
-    """All that a sender writes that opens a connection, a session and a link, and closes them."""
-    transport, connection = Transport(), Connection()
-    connection.container = "short"
-    transport.bind(connection)
-    connection.open()
-    session = connection.session()
-    session.open()
-    link = session.sender("short")
-    link.target.address = "test"
-    link.open()
-    written = _take_output(transport)
-    # the library would wait for the peer's answers before it writes these
-    return written + _frame(DETACH) + _frame(END) + _frame(CLOSE)
-
-
-def refusal(condition: str, description: str) -> bytes:
-    """All that a server writes that opens a connection and closes it with an error."""
-    transport, connection = Transport(), Connection()
-    connection.container = "refusing"
-    transport.bind(connection)
-    connection.open()
-    texts = bytes([0xA3, len(condition)]) + condition.encode()
-    texts += bytes([0xA1, len(description)]) + description.encode()
-    error = b"\x00\x53\x1d\xc0" + bytes([len(texts) + 1, 2]) + texts
-    return _take_output(transport) + _frame(b"\x18\xc0" + bytes([len(error) + 1, 1]) + error)
-
-
-def grant(credit: int) -> bytes:
-    """All that a receiver writes that opens a connection and a link, and grants so much credit."""
-    transport, connection = Transport(), Connection()
-    connection.container = "granting"
-    transport.bind(connection)
-    connection.open()
-    session = connection.session()
-    session.open()
-    session.receiver("granting").open()
-    window, id_0, handle_0, count_0 = struct.pack(">BI", 0x70, 1000), b"\x43", b"\x43", b"\x43"
-    fields = id_0 + window + id_0 + window + handle_0 + count_0 + struct.pack(">BI", 0x70, credit)
-    return _take_output(transport) + _frame(b"\x13\xc0" + bytes([len(fields) + 1, 7]) + fields)
-
-
-def _take_output(transport: Transport) -> bytes:
-    written = b""
-    while (pending := transport.pending()) > 0:
-        written += transport.peek(pending)
-        transport.pop(pending)
-    return written
-
-
-DETACH = b"\x16\xc0\x03\x02\x43\x41"  # handle 0, closed
-END = b"\x17\x45"
-CLOSE = b"\x18\x45"
-
-
-def _frame(performative: bytes) -> bytes:
-    """On channel 0 (AMQP 1.0 part 2, section 2.3)."""
-    body = b"\x00\x53" + performative
-    return struct.pack(">IBBH", 8 + len(body), 2, 0, 0) + body

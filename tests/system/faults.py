@@ -55,6 +55,13 @@ def serve(child: pair.Child, messages: int) -> tuple[pair.Result, pair.Result]:
     return result, peer
 
 
+def receive(peer: wire.Peer, count: int) -> None:
+    """Takes and settles so many messages of the program, then an end in order."""
+    for _ in range(count):
+        peer.settle(peer.expect(wire.TRANSFER)["delivery_id"])
+    peer.answer_close()
+
+
 def end_soon(peer: wire.Peer) -> None:
     """The program must close the connection, and not only some day."""
     peer.socket.settimeout(PATIENCE_S)

@@ -6,6 +6,7 @@ import socket
 import threading
 
 import pair
+import wire
 
 
 class Stranger:
@@ -39,3 +40,9 @@ class Stranger:
         self.thread.join(pair.DEADLINE_S)
         for client in [self.server, *self.clients]:
             client.close()
+
+
+def refusal(condition: str, description: str) -> bytes:
+    """All that a server writes that opens a connection and closes it with an error."""
+    opened = wire.AMQP_HEADER + wire.frame(wire.OPEN, container="refusing")
+    return opened + wire.frame(wire.CLOSE, error=wire.error(condition, description))

@@ -9,7 +9,7 @@ from pathlib import Path
 import amqp
 import pair
 import pytest
-from stranger import Stranger
+from stranger import Stranger, refusal
 
 LOCAL, CONNECTION, SECURITY, SHORT, VERIFY, REFUSED, USAGE = 1, 2, 3, 4, 5, 6, 64
 
@@ -139,24 +139,6 @@ def test_peer_never_answers(program: str, stranger: Stranger) -> None:
     result = pair.run(program, stranger.url, "--connect-timeout", "300ms")
     assert_failed(result, 1.5)
     assert result.seconds >= 0.3
-
-
-PLAIN_AMQP = ["--sasl-mechs", "none"]  # what strangers have been taught
-
-
-@pytest.mark.parametrize("stranger", [amqp.grant(2**31), amqp.grant(2**32 - 1)], indirect=True)
-def test_peer_grants_more_than_can_be_counted(stranger: Stranger) -> None:
-    """The library would take it for less than nothing, and wait for ever."""
-    result = pair.run("psend", stranger.url, *PLAIN_AMQP, "--close-timeout", "100ms")
-    assert_failed(result, 3)
-    assert "2147483647" in result.stderr and result.messages["sent"] == 0
-
-
-@pytest.mark.parametrize("stranger", [amqp.grant(2**31 - 1)], indirect=True)
-def test_peer_grants_as_much_as_can_be_counted(stranger: Stranger) -> None:
-    """That is used."""
-    result = pair.run("psend", stranger.url, *PLAIN_AMQP, "-m", "10", "--presettled")
-    assert result.code == 0 and result.messages["sent"] == 10, result
 
 
 def test_stranger_connects() -> None:
@@ -393,8 +375,8 @@ def test_hangup_under_nohup(program: str) -> None:
     assert pair.finish(child, 2).code == 128 + signal.SIGINT
 
 
-UNAUTHORIZED = amqp.refusal("amqp:unauthorized-access", "who are you")
-FORBIDDEN = amqp.refusal("amqp:not-allowed", "not today")
+UNAUTHORIZED = refusal("amqp:unauthorized-access", "who are you")
+FORBIDDEN = refusal("amqp:not-allowed", "not today")
 
 
 @pytest.mark.parametrize("program", pair.PROGRAMS)

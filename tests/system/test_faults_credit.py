@@ -34,20 +34,11 @@ def test_credit_ends(side: str) -> None:
     child, peer = wire.meet("psend", side, "-m", "10", "--timeout", "400ms", *faults.QUICK)
     peer.start()
     peer.grant(4)
-    for _ in range(4):
-        peer.settle(peer.expect(wire.TRANSFER)["delivery_id"])
-    peer.answer_close()
+    faults.receive(peer, 4)
     result = pair.finish(child)
     pair.assert_codes([result], faults.SHORT)
     assert result.messages["sent"] == result.messages["accepted"] == 4
     assert result.summary["limited_by"] == "credit"
-
-
-def receive(peer: wire.Peer, count: int) -> None:
-    """Settles so many, then an end in order."""
-    for _ in range(count):
-        peer.settle(peer.expect(wire.TRANSFER)["delivery_id"])
-    peer.answer_close()
 
 
 @both_sides
@@ -56,7 +47,7 @@ def test_largest_credit(side: str) -> None:
     child, peer = wire.meet("psend", side, "-m", "100", *faults.QUICK)
     peer.start()
     peer.grant(2**31 - 1)
-    receive(peer, 100)
+    faults.receive(peer, 100)
     pair.assert_codes([pair.finish(child)], 0)
 
 

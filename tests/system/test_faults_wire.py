@@ -299,8 +299,7 @@ def exchange(peer: wire.Peer, count: int) -> None:
     """So many messages between the program and us, all of them settled, then an end in order."""
     if peer.role == wire.RECEIVER:
         peer.grant(count)
-        for _ in range(count):
-            peer.settle(peer.expect(wire.TRANSFER)["delivery_id"])
+        faults.receive(peer, count)
     else:
         peer.send(*(wire.transfer(number) for number in range(1, count + 1)))
-    peer.answer_close()
+        peer.answer_close()

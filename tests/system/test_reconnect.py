@@ -6,11 +6,10 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import amqp
 import pair
 import pytest
 from proxy import Proxy
-from stranger import Stranger
+from stranger import Stranger, refusal
 
 CONNECTION, SECURITY, SHORT = 2, 3, 4
 RECONNECT = ["--reconnect", "--interval", "50ms"]
@@ -384,7 +383,7 @@ def test_timeout_in_the_gap(relay: Callable[[str], Proxy]) -> None:
 )
 def test_closed_by_the_peer(condition: str, code: int, connections: int) -> None:
     """A peer that is being shut down may come back; one that refuses us will again."""
-    with Stranger(amqp.refusal(condition, "because")) as stranger:
+    with Stranger(refusal(condition, "because")) as stranger:
         psend = pair.run("psend", stranger.url, "--reconnect=2", "--sasl-mechs", "none")
     assert psend.code == code and len(stranger.clients) == connections
     assert all("because" in line for line in psend.lines)
