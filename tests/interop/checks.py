@@ -37,6 +37,13 @@ def assert_sent(psend: pair.Result, messages: int) -> None:
         assert psend.summary["settlement_ns"]["count"] == messages
 
 
+def assert_failed(result: pair.Result, code: int, *words: str) -> None:
+    """With this code and one line that has these words."""
+    assert result.code == result.summary["exit_code"] == code, result
+    assert len(result.lines) == 1 and all(word in result.lines[0] for word in words), result.lines
+    assert result.only("error")["exit_code"] == code
+
+
 def assert_seen(events: list[dict[str, Any]], messages: int, body: bytes = b"X" * 100) -> None:
     """A peer has seen what psend has sent: bytes, numbers, and times that do not go back."""
     seen = peers.messages(events)

@@ -48,7 +48,7 @@ def test_wrong_password(rabbitmq: RabbitMQ, node: str, program: str) -> None:
     """RabbitMQ refuses it."""
     url = rabbitmq.tls_url(rabbitmq.queue(node), "guest:secret")
     result = pair.run(program, url, "--tls-ca", rabbitmq.ca, "-m", "1")
-    assert_failed(result, SECURITY, "guest")
+    checks.assert_failed(result, SECURITY, "guest")
     assert "secret" not in result.stderr
 
 
@@ -56,17 +56,10 @@ def test_wrong_password(rabbitmq: RabbitMQ, node: str, program: str) -> None:
 def test_unknown_authority(rabbitmq: RabbitMQ, node: str, program: str) -> None:
     """Its certificate is not signed by anybody whom the system knows."""
     result = pair.run(program, rabbitmq.tls_url(rabbitmq.queue(node), rabbit.USER), "-m", "1")
-    assert_failed(result, SECURITY, "certificate")
+    checks.assert_failed(result, SECURITY, "certificate")
 
 
 # ---- what it refuses ----
-
-
-def assert_failed(result: pair.Result, code: int, *words: str) -> None:
-    """With this code and one line that has these words."""
-    assert result.code == result.summary["exit_code"] == code, result
-    assert len(result.lines) == 1 and all(word in result.lines[0] for word in words), result.lines
-    assert result.only("error")["exit_code"] == code
 
 
 REFUSED = [
@@ -81,14 +74,14 @@ def test_refused_attach(
     rabbitmq: RabbitMQ, program: str, address: str, words: tuple[str, ...]
 ) -> None:
     """It ends the session with its reason."""
-    assert_failed(pair.run(program, rabbitmq.url(address), "-m", "1"), CONNECTION, *words)
+    checks.assert_failed(pair.run(program, rabbitmq.url(address), "-m", "1"), CONNECTION, *words)
 
 
 def test_unknown_queue(rabbitmq: RabbitMQ) -> None:
     """Nothing can be fetched from it. What is sent there is accepted, and gone: RabbitMQ's default
     exchange asks nobody whether there is such a queue."""
     url = rabbitmq.url("/amq/queue/none")
-    assert_failed(pair.run("precv", url, "-m", "1"), CONNECTION, "amqp:not-found", "none")
+    checks.assert_failed(pair.run("precv", url, "-m", "1"), CONNECTION, "amqp:not-found", "none")
     checks.assert_sent(pair.run("psend", url, "-m", "10"), 10)
 
 
@@ -150,7 +143,7 @@ def test_modified(rabbitmq: RabbitMQ, node: str) -> None:
     url = rabbitmq.url(rabbitmq.queue(node))
     checks.assert_sent(pair.run("psend", url, "-m", "100"), 100)
     precv = pair.run("precv", url, "--outcome", "modified")
-    assert_failed(precv, CONNECTION, "amqp:invalid-field", "modified")
+    checks.assert_failed(precv, CONNECTION, "amqp:invalid-field", "modified")
     checks.assert_received(fetch_again(url, "--verify-sequence"), 100)
 
 

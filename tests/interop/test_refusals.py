@@ -19,13 +19,6 @@ ELSEWHERE = {
 }
 
 
-def assert_failed(result: pair.Result, code: int, *words: str) -> None:
-    """With this code and one line that has these words."""
-    assert result.code == result.summary["exit_code"] == code, result
-    assert len(result.lines) == 1 and all(word in result.lines[0] for word in words), result.lines
-    assert result.only("error")["exit_code"] == code
-
-
 # ---- no ----
 
 
@@ -56,7 +49,7 @@ def test_refused_link(program: str, name: str, code: int) -> None:
     """The peer's reason is what is said."""
     with scripted.serving(Refusing(Condition(name, "no such thing here"))) as server:
         result = pair.run(program, server.url, "-m", "1")
-    assert_failed(result, code, name, "no such thing here")
+    checks.assert_failed(result, code, name, "no such thing here")
 
 
 # ---- somewhere else ----
@@ -86,7 +79,7 @@ def test_redirect(program: str, kind: str) -> None:
         made = RedirectingConnections()
     with scripted.serving(made) as server:
         result = pair.run(program, server.url, "-m", "1", "--reconnect")
-    assert_failed(result, CONNECTION, f"amqp:{kind}:redirect", where)
+    checks.assert_failed(result, CONNECTION, f"amqp:{kind}:redirect", where)
 
 
 # ---- not yet ----

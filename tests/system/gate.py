@@ -5,35 +5,17 @@ from __future__ import annotations
 import select
 import socket
 import ssl
-import struct
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import certificates
 import pair
+import wire
+from proton import UNDESCRIBED, Array, Data, symbol
 
-SASL_HEADER = b"AMQP\x03\x01\x00\x00"
-SASL_FRAME = 1
-MECHANISMS, INIT, OUTCOME = 0x40, 0x41, 0x44  # AMQP 1.0 part 5, section 3.3
-OK, AUTH, SYS, TEMP = 0, 1, 2, 4
+OK, AUTH, SYS, TEMP = 0, 1, 2, 4  # AMQP 1.0 part 5, section 3.3.3.6
 CLOSE = None  # instead of an outcome
-
-
-def _frame(code: int, fields: bytes, count: int) -> bytes:
-    body = b"\x00\x53" + bytes([code, 0xC0, len(fields) + 1, count]) + fields
-    return struct.pack(">IBBH", 8 + len(body), 2, SASL_FRAME, 0) + body
-
-
-def _mechanisms(names: Sequence[str]) -> bytes:
-    """An array of symbols."""
-    symbols = b"".join(bytes([len(name)]) + name.encode() for name in names)
-    array = bytes([0xE0, len(symbols) + 2, len(names), 0xA3]) + symbols
-    return _frame(MECHANISMS, array, 1)
-
-
-def _outcome(code: int) -> bytes:
-    return _frame(OUTCOME, bytes([0x50, code]), 1)
 
 
 def _read(client: socket.socket, size: int) -> bytes:
@@ -46,19 +28,11 @@ def _read(client: socket.socket, size: int) -> bytes:
 
 
 def _init(client: socket.socket) -> tuple[str, bytes]:
-    """Mechanism and initial response of a sasl-init frame with short fields."""
-    size = struct.unpack(">I", _read(client, 4))[0]
-    body = _read(client, size - 4)[4:]
-    assert body[:3] == bytes([0, 0x53, INIT])
-    assert body[3] in (0xC0, 0xD0)
-    at = 6 if body[3] == 0xC0 else 12
-    assert body[at] == 0xA3
-    end = at + 2 + body[at + 1]
-    mechanism = body[at + 2 : end].decode()
-    if body[end] == 0xB0:
-        length = struct.unpack(">I", body[end + 1 : end + 5])[0]
-        return mechanism, body[end + 5 : end + 5 + length]
-    return mechanism, body[end + 2 : end + 2 + body[end + 1]] if body[end] == 0xA0 else b""
+    """Mechanism and initial response of a sasl-init frame."""
+    head = _read(client, 4)
+    init = wire.parse_frame(head + _read(client, int.from_bytes(head, "big") - 4))
+    assert init.code == wire.INIT
+    return str(init["mechanism"]), bytes(init["response"] or b"")
 
 
 @dataclass
@@ -118,12 +92,13 @@ class Gate:
         client.close()
 
     def _authenticate(self, client: socket.socket, mechanisms: Sequence[str]) -> bool:
-        assert _read(client, 8) == SASL_HEADER
-        client.sendall(SASL_HEADER + _mechanisms(mechanisms))
+        assert _read(client, 8) == wire.SASL_HEADER
+        offer = Array(UNDESCRIBED, Data.SYMBOL, *map(symbol, mechanisms))
+        client.sendall(wire.SASL_HEADER + wire.frame(wire.MECHANISMS, mechanisms=offer))
         self.inits.append(_init(client))
         if self.outcome is CLOSE:
             return False
-        client.sendall(_outcome(self.outcome))
+        client.sendall(wire.frame(wire.OUTCOME, code=self.outcome))
         return self.outcome == OK
 
 

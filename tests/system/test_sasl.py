@@ -1,7 +1,6 @@
 """SASL: who we are, to whom it is told, and that nobody else gets to know the password."""
 
 import signal
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -10,30 +9,14 @@ import amqp
 import gate
 import pair
 import pytest
+import wire
 from certificates import Certificates
 from gate import Gate
+from secured import CONNECTION, OTHER, PROGRAMS, SECURITY, USAGE, Listener, assert_failed
+from stranger import Stranger
 
-CONNECTION, SECURITY, USAGE = 2, 3, 64
-OTHER = {"psend": "precv", "precv": "psend"}
-PROGRAMS = pytest.mark.parametrize("program", pair.PROGRAMS)  # the one that connects
 MANY = ["-m", "100"]
-AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
-
-
-class Listener:
-    """A program that listens, and goes on until it is told to end."""
-
-    def __init__(self, name: str, *options: str) -> None:
-        limits = ["-m", "0"] if name == "psend" else []
-        self.child, self.url = pair.listen(name, "--forever", *limits, *options)
-        self.port = int(self.url.split("/")[0].split(":")[1])
-
-    def end(self) -> list[str]:
-        """As SIGINT has it; what it has said of those who knocked."""
-        pair.send_signal(self.child, signal.SIGINT)
-        result = pair.finish(self.child)
-        assert result.code == 128 + signal.SIGINT, result
-        return [error["description"] for error in result.of_kind("error")]
+UNAUTHORIZED = "amqp:unauthorized-access"
 
 
 @pytest.fixture(name="behind", scope="function")
@@ -52,15 +35,6 @@ def url_of(server: Gate, user: str = "") -> str:
 def run(program: str, url: str, *options: str, **more: dict) -> pair.Result:
     """A hundred messages, with whatever password there is."""
     return pair.run(program, url, *MANY, *options, **more)
-
-
-def assert_failed(result: pair.Result, words: str, code: int = SECURITY) -> None:
-    """One line, which ends with WORDS, and an event."""
-    assert result.code == code, result
-    assert len(result.lines) == 1 and result.lines[0].endswith(f": {words}"), result.lines
-    error = result.only("error")
-    assert (error["exit_code"], error["description"]) == (code, words)
-    assert result.seconds < 3
 
 
 def assert_authenticated(result: pair.Result, mechanism: str | None) -> None:
@@ -101,10 +75,9 @@ def test_no_common_mechanism(program: str) -> None:
     for mechanism, user in (("EXTERNAL", ""), ("PLAIN", "bob:x@"), ("DIGEST-MD5", "")):
         options = ["--sasl-mechs", mechanism, *(["--sasl-insecure"] if user else [])]
         result = run(program, f"{user}{listener.url}", *options)
-        assert_failed(result, words + mechanism)
-        assert result.only("error")["condition"] == "amqp:unauthorized-access"
+        assert_failed(result, words + mechanism, condition=UNAUTHORIZED)
     result = run(program, f"bob:x@{listener.url}", "--sasl-insecure")
-    assert_failed(result, words + "PLAIN")
+    assert_failed(result, words + "PLAIN", condition=UNAUTHORIZED)
     assert_authenticated(run(program, listener.url), "ANONYMOUS")
     listener.end()
 
@@ -117,7 +90,7 @@ def test_peers_of_another_kind(program: str, mechanisms: list[str] | None) -> No
     options = {"sasl_enabled": bool(mechanisms)}
     if mechanisms:
         options["allowed_mechs"] = " ".join(mechanisms)
-    where = listener.url.split("/")[0]
+    where = listener.authority
     connection = amqp.BlockingConnection(where, timeout=amqp.TIMEOUT_S, **options)
     if program == "psend":
         sender = connection.create_sender("test")
@@ -262,7 +235,7 @@ def test_refused(program: str, outcome: int | None, words: str) -> None:
     """Said at once, with the user, and not tried again."""
     with Gate(mechanisms=["PLAIN"], outcome=outcome) as server:
         result = run(program, url_of(server, "bob:secret"), "--sasl-insecure")
-    assert_failed(result, words)
+    assert_failed(result, words, condition=None if outcome is gate.CLOSE else UNAUTHORIZED)
     assert len(server.inits) == 1
     assert "secret" not in str(result)
 
@@ -271,31 +244,27 @@ def test_refused(program: str, outcome: int | None, words: str) -> None:
 def test_refused_anonymous(program: str) -> None:
     """There is no user to name."""
     with Gate(mechanisms=["ANONYMOUS"], outcome=gate.AUTH) as server:
-        assert_failed(run(program, url_of(server)), "the peer refused SASL ANONYMOUS")
+        result = run(program, url_of(server))
+    assert_failed(result, "the peer refused SASL ANONYMOUS", condition=UNAUTHORIZED)
 
 
 def run_against(program: str, answer: bytes, *options: str) -> pair.Result:
     """A server that says but this."""
-    with socket.create_server((pair.HOST, 0)) as server:
-        url = f"{pair.HOST}:{server.getsockname()[1]}/test"
-        child = pair.start(program, url, *options)
-        client, _ = server.accept()
-        with client:
-            client.sendall(answer)
-            return pair.finish(child)
+    with Stranger(answer) as server:
+        return pair.run(program, server.url, *options)
 
 
 @PROGRAMS
 def test_peer_without_sasl(program: str) -> None:
     """It begins with AMQP: it can be told, and what helps."""
-    result = run_against(program, AMQP_HEADER)
+    result = run_against(program, wire.AMQP_HEADER)
     assert_failed(result, "the peer does not speak SASL (--sasl-mechs none: without)")
 
 
 @PROGRAMS
 def test_peer_that_insists_on_sasl(program: str) -> None:
     """It answers AMQP with SASL."""
-    result = run_against(program, gate.SASL_HEADER, "--sasl-mechs", "none")
+    result = run_against(program, wire.SASL_HEADER, "--sasl-mechs", "none")
     assert_failed(result, "the peer insists on SASL, but --sasl-mechs is none")
 
 
@@ -411,7 +380,7 @@ def test_password_is_not_seen(
 def test_password_is_not_in_errors(program: str, shape: str) -> None:
     """Whatever fails: the name, the connection, the peer."""
     port = Listener(OTHER[program])
-    for host in ("no..host", "127.0.0.1:1", port.url.split("/")[0]):
+    for host in ("no..host", "127.0.0.1:1", port.authority):
         result = run(program, f"bob:{shape}@{host}", "--sasl-insecure", "--connect-timeout", "100ms")
         assert result.code in (CONNECTION, SECURITY) and len(result.lines) == 1
         assert SECRET not in str(result)

@@ -4,39 +4,21 @@ import re
 import signal
 import socket
 import ssl
-from collections.abc import Iterator
 from pathlib import Path
 
 import gate
 import pair
 import pytest
-from certificates import Certificates, Identity
+from certificates import Certificates
+from secured import CONNECTION, OTHER, PROGRAMS, Listener, assert_failed
+from stranger import Stranger
 
-CONNECTION, SECURITY, USAGE = 2, 3, 64
-OTHER = {"psend": "precv", "precv": "psend"}
-PROGRAMS = pytest.mark.parametrize("program", pair.PROGRAMS)  # the one that connects
 
 
 @pytest.fixture(name="files", scope="module")
 def _files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     """Certificates of all kinds."""
     return Certificates(tmp_path_factory.mktemp("certificates"))
-
-
-class Listener:
-    """A program that listens, and goes on until it is told to end."""
-
-    def __init__(self, name: str, *options: str, where: str = pair.ANY_PORT) -> None:
-        limits = ["-m", "0"] if name == "psend" else []
-        self.child = pair.start(name, "--listen", where, "--forever", *limits, *options)
-        self.port = pair.wait_for(self.child, "ready")["port"]
-
-    def end(self) -> pair.Result:
-        """As SIGINT has it."""
-        pair.send_signal(self.child, signal.SIGINT)
-        result = pair.finish(self.child)
-        assert result.code == 128 + signal.SIGINT, result
-        return result
 
 
 def connect(
@@ -54,26 +36,6 @@ def assert_encrypted(result: pair.Result, sasl: str | None = "ANONYMOUS") -> Non
     assert re.fullmatch(r"[A-Z0-9_-]+", ready["tls"]["cipher"])
     assert set(ready["tls"]) == {"protocol", "cipher"}
     assert ready["sasl"] == sasl
-
-
-def assert_failed(result: pair.Result, words: str, code: int = SECURITY) -> None:
-    """One line, which ends with WORDS, and the same in an event."""
-    assert result.code == code, result
-    assert len(result.lines) == 1 and result.lines[0].endswith(f" failed: {words}"), result.lines
-    error = result.only("error")
-    assert (error["exit_code"], error["description"]) == (code, words)
-    assert error["condition"] is None
-    assert result.seconds < 3
-
-
-def refused_by(result: pair.Result) -> list[str]:
-    """What a listener has said of those who knocked, which is not its failure."""
-    errors = result.of_kind("error")
-    assert all(error["exit_code"] == 0 for error in errors)
-    assert [line.partition(" failed: ")[2] for line in result.lines] == [
-        ": ".join(filter(None, (error["condition"], error["description"]))) for error in errors
-    ]
-    return [error["description"] for error in errors]
 
 
 # ---- accepted ----
@@ -124,7 +86,7 @@ def test_name_or_address(
     listener = Listener("precv", *getattr(files, identity).options)
     trust = ["--tls-ca", files.authority.file]
     assert_encrypted(connect("psend", listener.port, *trust, *options, host=host))
-    assert not refused_by(listener.end())
+    assert not listener.end()
 
 
 def test_ipv6_address(files: Certificates) -> None:
@@ -217,7 +179,7 @@ def test_refused_certificate(
     trust = ["--tls-ca", files.authority.file]
     assert_failed(connect(program, listener.port, *trust, host=host), words)
     assert_encrypted(connect(program, listener.port, "--tls-no-verify", host=host))
-    assert refused_by(listener.end()) == [MAY_REFUSE]
+    assert listener.end() == [MAY_REFUSE]
 
 
 def test_refused_issuer(files: Certificates) -> None:
@@ -269,7 +231,7 @@ def test_client_certificate(files: Certificates, program: str) -> None:
     anonymous = ["--sasl-mechs", "ANONYMOUS"]
     result = connect(program, listener.port, *trust, *files.client.options, *anonymous)
     assert_encrypted(result)
-    assert not refused_by(listener.end())
+    assert not listener.end()
 
 
 def test_client_certificate_that_nobody_wants(files: Certificates) -> None:
@@ -302,7 +264,7 @@ def test_refused_client(
         result, f"the peer closed the connection after the TLS handshake; it may {guess}"
     )
     assert_encrypted(connect(program, listener.port, *trust, *files.client.options), "EXTERNAL")
-    assert refused_by(listener.end()) == [words]
+    assert listener.end() == [words]
 
 
 # ---- peers that speak something else ----
@@ -323,12 +285,8 @@ def test_tls_to_a_plain_port(program: str) -> None:
 @pytest.mark.parametrize("answer", [b"AMQP\x00\x01\x00\x00", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
 def test_peer_that_answers_without_tls(program: str, answer: bytes) -> None:
     """That is enough to know."""
-    with socket.create_server((pair.HOST, 0)) as server:
-        child = pair.start(program, f"amqps://{pair.HOST}:{server.getsockname()[1]}/test")
-        client, _ = server.accept()
-        with client:
-            client.sendall(answer)
-            assert_failed(pair.finish(child), "the peer does not speak TLS")
+    with Stranger(answer) as server:
+        assert_failed(pair.run(program, f"amqps://{server.url}"), "the peer does not speak TLS")
 
 
 @PROGRAMS
@@ -341,17 +299,13 @@ def test_plain_to_a_tls_port(files: Certificates, program: str, mechanisms: str)
     words = f"the peer closed the connection before it opened its own; it may want {wish} (amqps://)"
     assert_failed(result, words, CONNECTION)
     assert_encrypted(connect(program, listener.port, "--tls-no-verify"))
-    assert refused_by(listener.end()) == ["the peer does not use TLS"]
+    assert listener.end() == ["the peer does not use TLS"]
 
 
-def test_plain_to_a_server_that_sends_alerts(files: Certificates) -> None:
+def test_plain_to_a_server_that_sends_alerts() -> None:
     """OpenSSL's servers answer in TLS, which can be told."""
-    with socket.create_server((pair.HOST, 0)) as server:
-        child = pair.start("psend", f"{pair.HOST}:{server.getsockname()[1]}/test")
-        client, _ = server.accept()
-        with client:
-            client.sendall(bytes([21, 3, 1, 0, 2, 2, 70]))  # protocol_version
-            assert_failed(pair.finish(child), "the peer speaks TLS (amqps://)")
+    with Stranger(bytes([21, 3, 1, 0, 2, 2, 70])) as server:  # protocol_version
+        assert_failed(pair.run("psend", server.url), "the peer speaks TLS (amqps://)")
 
 
 @PROGRAMS
@@ -414,108 +368,4 @@ def test_strangers_at_a_tls_port(files: Certificates) -> None:
             while client.recv(65536):
                 pass
     assert_encrypted(connect("psend", listener.port, "--tls-no-verify"))
-    assert len(refused_by(listener.end())) == 4
-
-
-# ---- files and options that are of no use ----
-
-
-@pytest.fixture(name="bait")
-def _bait() -> Iterator[socket.socket]:
-    """A socket that listens, to which nobody may connect."""
-    with socket.create_server((pair.HOST, 0)) as server:
-        server.setblocking(False)
-        yield server
-
-
-def assert_usage(result: pair.Result, option: str, file: str = "") -> None:
-    """One line that begins with the option, and the file."""
-    assert result.code == USAGE and result.stdout == "", result
-    assert len(result.stderr.splitlines()) == 1, result.stderr
-    begin = f"{result.name}: {option}: {file}"
-    assert result.stderr.startswith(begin), (begin, result.stderr)
-
-
-def make_encrypted_key(identity: Identity, folder: Path) -> Path:
-    """With a pass phrase, which nobody may be asked for."""
-    encrypted = folder / "encrypted.key"
-    command = ["openssl", "pkey", "-aes256", "-passout", "pass:x", "-in", str(identity.key)]
-    pair.subprocess.run([*command, "-out", str(encrypted)], check=True, capture_output=True)
-    return encrypted
-
-
-@PROGRAMS
-@pytest.mark.parametrize("listens", [False, True])
-def test_useless_files(
-    files: Certificates, program: str, listens: bool, tmp_path: Path, bait: socket.socket
-) -> None:
-    """64 before any connection, naming option and file; nothing is asked for."""
-    where = f"amqps://{pair.HOST}:{bait.getsockname()[1]}"
-    place = ["--listen", f"amqps://{pair.ANY_PORT}"] if listens else [where]
-    good, text, missing = files.server, tmp_path / "text", tmp_path / "missing"
-    text.write_text("not a certificate\n", encoding="ascii")
-    encrypted = make_encrypted_key(good, tmp_path)
-    rows = [
-        ("--tls-cert", missing, [missing, good.key]),
-        ("--tls-cert", text, [text, good.key]),
-        ("--tls-cert", good.key, [good.key, good.key]),
-        ("--tls-key", missing, [good.certificate, missing]),
-        ("--tls-key", text, [good.certificate, text]),
-        ("--tls-key", good.certificate, [good.certificate, good.certificate]),
-        ("--tls-key", encrypted, [good.certificate, encrypted]),
-        ("--tls-key", files.wrong.key, [good.certificate, files.wrong.key]),
-    ]
-    for option, file, (certificate, key) in rows:
-        own = ["--tls-cert", str(certificate), "--tls-key", str(key)]
-        assert_usage(pair.run(program, *place, *own, events=False), option, str(file))
-    for file in (missing, text, tmp_path):
-        if file == tmp_path and not listens:
-            continue  # a directory may be a store
-        result = pair.run(program, *place, *good.options, "--tls-ca", str(file), events=False)
-        assert_usage(result, "--tls-ca", str(file))
-    with pytest.raises(BlockingIOError):
-        bait.accept()
-
-
-@PROGRAMS
-@pytest.mark.parametrize(
-    "option,line",
-    [
-        ("--tls-ca", "amqp://HOST --tls-ca CA"),
-        ("--tls-ca", "HOST --tls-ca CA"),
-        ("--tls-ca", "--listen HOST --tls-ca CA"),
-        ("--tls-cert", "HOST OWN"),
-        ("--tls-cert", "--listen amqp://HOST OWN"),
-        ("--tls-cert", "amqps://HOST --tls-cert CERT"),
-        ("--tls-cert", "--listen HOST --tls-cert CERT"),
-        ("--tls-key", "amqps://HOST --tls-key KEY"),
-        ("--tls-sni", "HOST --tls-sni localhost"),
-        ("--tls-sni", "amqps://HOST --tls-sni="),
-        ("--tls-no-verify", "HOST --tls-no-verify"),
-        ("--tls-no-verify", "amqps://HOST --tls-no-verify --tls-ca CA"),
-        ("--listen", "--listen amqps://HOST"),
-        ("--listen", "--listen amqps://HOST --tls-ca CA"),
-        ("--listen", "--listen HOST OWN --tls-sni localhost"),
-        ("--listen", "--listen HOST OWN --tls-no-verify"),
-    ],
-)
-def test_combinations(files: Certificates, program: str, option: str, line: str) -> None:
-    """An option of TLS without TLS, or half of one, is refused."""
-    own = files.server
-    line = line.replace("OWN", " ".join(own.options)).replace("HOST", "127.0.0.1:1")
-    line = line.replace("CERT", str(own.certificate)).replace("KEY", str(own.key))
-    line = line.replace("CA", files.authority.file)
-    assert_usage(pair.run(program, *line.split(), events=False), option)
-
-
-def test_scheme_gives_the_port() -> None:
-    """5671 or 5672; what --broker does not say is as in the URL."""
-    for words, broker in [
-        (["amqps://localhost/x"], "amqps://localhost:5671"),
-        (["localhost/x"], "amqp://localhost:5672"),
-        (["amqps://localhost/x", "-b", "127.0.0.1"], "amqps://127.0.0.1:5671"),
-        (["amqps://localhost/x", "-b", "amqp://127.0.0.1"], "amqp://127.0.0.1:5672"),
-        (["amqps://[::1]", "-b", "[::1]:1"], "amqps://[::1]:1"),
-    ]:
-        result = pair.run("psend", *words, "--connect-timeout", "1ms", timeout_s=5)
-        assert result.only("start")["options"]["broker"] == broker
+    assert len(listener.end()) == 4
