@@ -1,5 +1,5 @@
-"""Certificates for tests, made with the openssl command: a CA of our own, and what it and others have
-signed. Keys are of elliptic curves, which are quick to make."""
+"""Certificates for tests, made with the openssl command: a CA of our own, and what it and others
+have signed. Keys are of elliptic curves, which are quick to make."""
 
 from __future__ import annotations
 

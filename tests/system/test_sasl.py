@@ -214,7 +214,8 @@ def test_password_over_tls(program: str, tmp_path: Path) -> None:
         assert_authenticated(run(program, url, *trust, *files.client.options, *chosen), "EXTERNAL")
         anonymous = url_of(server).replace("amqp:", "amqps:")
         assert_authenticated(run(program, anonymous, *trust, *files.client.options), "EXTERNAL")
-    assert [mechanism for mechanism, _ in server.inits] == ["PLAIN", "PLAIN", "EXTERNAL", "EXTERNAL"]
+    used = [mechanism for mechanism, _ in server.inits]
+    assert used == ["PLAIN", "PLAIN", "EXTERNAL", "EXTERNAL"]
     listener.end()
 
 
@@ -381,7 +382,8 @@ def test_password_is_not_in_errors(program: str, shape: str) -> None:
     """Whatever fails: the name, the connection, the peer."""
     port = Listener(OTHER[program])
     for host in ("no..host", "127.0.0.1:1", port.authority):
-        result = run(program, f"bob:{shape}@{host}", "--sasl-insecure", "--connect-timeout", "100ms")
+        options = ["--sasl-insecure", "--connect-timeout", "100ms"]
+        result = run(program, f"bob:{shape}@{host}", *options)
         assert result.code in (CONNECTION, SECURITY) and len(result.lines) == 1
         assert SECRET not in str(result)
     port.end()

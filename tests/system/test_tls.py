@@ -22,7 +22,12 @@ def _files(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 
 def connect(
-    program: str, port: int, *options: str, host: str = pair.HOST, scheme: str = "amqps", **more: dict
+    program: str,
+    port: int,
+    *options: str,
+    host: str = pair.HOST,
+    scheme: str = "amqps",
+    **more: dict,
 ) -> pair.Result:
     """A hundred messages, one way or the other."""
     return pair.run(program, f"{scheme}://{host}:{port}/test", "-m", "100", *options, **more)
@@ -154,6 +159,7 @@ def test_listener_is_not_asked(files: Certificates) -> None:
 
 UNKNOWN = "the peer's certificate is not accepted: unable to get local issuer certificate"
 EXPIRED = "the peer's certificate is not accepted: certificate has expired"
+EARLY = "the peer's certificate is not accepted: certificate is not yet valid"
 MAY_REFUSE = (
     "the peer closed the connection during the TLS handshake; it may not accept our certificate"
 )
@@ -165,7 +171,7 @@ MAY_REFUSE = (
     [
         ("stranger", "127.0.0.1", UNKNOWN),
         ("expired", "127.0.0.1", EXPIRED),
-        ("early", "127.0.0.1", "the peer's certificate is not accepted: certificate is not yet valid"),
+        ("early", "127.0.0.1", EARLY),
         ("wrong", "localhost", "the peer's certificate is not for localhost"),
         ("wrong", "127.0.0.1", "the peer's certificate is not for 127.0.0.1"),
         ("named", "127.0.0.1", "the peer's certificate is not for 127.0.0.1"),
@@ -296,8 +302,8 @@ def test_plain_to_a_tls_port(files: Certificates, program: str, mechanisms: str)
     listener = Listener(OTHER[program], *files.server.options)
     result = connect(program, listener.port, "--sasl-mechs", mechanisms, scheme="amqp")
     wish = "TLS" if mechanisms != "none" else "SASL, or TLS"
-    words = f"the peer closed the connection before it opened its own; it may want {wish} (amqps://)"
-    assert_failed(result, words, CONNECTION)
+    words = "the peer closed the connection before it opened its own"
+    assert_failed(result, f"{words}; it may want {wish} (amqps://)", CONNECTION)
     assert_encrypted(connect(program, listener.port, "--tls-no-verify"))
     assert listener.end() == ["the peer does not use TLS"]
 
@@ -313,7 +319,8 @@ def test_versions_of_tls(files: Certificates, program: str, tmp_path: Path) -> N
     """None in common."""
     settings = tmp_path / "openssl.cnf"
     settings.write_text(
-        "openssl_conf = a\n[a]\nssl_conf = b\n[b]\nsystem_default = c\n[c]\nMinProtocol = TLSv1.3\n",
+        "openssl_conf = a\n[a]\nssl_conf = b\n"
+        "[b]\nsystem_default = c\n[c]\nMinProtocol = TLSv1.3\n",
         encoding="ascii",
     )
     context = gate.server_context(files.server)
