@@ -1,12 +1,11 @@
-"""A TCP relay between two programs, which can do to a connection what networks do.
+"""A TCP relay between two programs, which can do to connections what networks do.
 
-A thread forwards; what is to happen is said by methods, or by a limit on the bytes that pass. All
-connections are treated alike.
+Two threads forward each connection, one for each direction; what is to happen is said by methods,
+or by a limit on the bytes that pass.
 """
 
 from __future__ import annotations
 
-import selectors
 import socket
 import struct
 import threading
@@ -14,154 +13,176 @@ from dataclasses import dataclass, field
 
 import pair
 
-TO_SERVER, TO_CLIENT = 0, 1
-TICK_S = 0.02  # within which the thread notices what it is told
+ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: close() resets the connection
+PIECE_BYTES = 1 << 16
 
 
 @dataclass
 class Pipe:
-    """One connection through the relay: its two sockets, and what has passed each way."""
+    """One connection through the relay."""
 
     client: socket.socket
     server: socket.socket
-    open: bool = True
-    recorded: tuple[bytearray, bytearray] = field(
-        default_factory=lambda: (bytearray(), bytearray())
-    )
+    flowing: threading.Event = field(default_factory=threading.Event)
+    cut: bool = False
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    def reset(self) -> None:
+        """Both sides will get a connection reset: when the threads, which this wakes, have ended."""
+        self.cut = True
+        for end in (self.client, self.server):
+            try:
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABORT)
+                end.shutdown(socket.SHUT_RD)
+            except OSError:
+                pass  # it has ended already
+        self.flowing.set()
 
 
-@dataclass
 class Relay:
-    """Listens, and forwards to HOST:PORT of `url`."""
+    """Listens, and forwards to TARGET, until it is closed."""
 
-    target: tuple[str, int]
-    server: socket.socket
-    piece: int = 1 << 16  # bytes forwarded at a time
-    cut_after: int | None = None  # bytes to the server; then the connection is reset
-    pipes: list[Pipe] = field(default_factory=list)
-    held: bool = False  # nothing is forwarded, the sockets stay
-    resetting: bool = False
-    stopping: bool = False
-    more: threading.Condition = field(default_factory=threading.Condition)
-    thread: threading.Thread | None = None
+    def __init__(self, target: str, piece: int, cut_after: int | None) -> None:
+        host, port = target.split("/")[0].rsplit(":", 1)
+        self.target = (host, int(port))
+        self.piece = piece
+        self.cut_after = cut_after
+        self.server = socket.create_server((pair.HOST, 0))
+        self.port = int(self.server.getsockname()[1])
+        self.url = f"{pair.HOST}:{self.port}/test"
+        self.changed = threading.Condition()
+        self.accepted = 0  # connections
+        self.passed = 0  # bytes from clients
+        self.pipes: list[Pipe] = []
+        self.thread = self._start()
 
-    @property
-    def url(self) -> str:
-        """For the client."""
-        return f"{pair.HOST}:{self.server.getsockname()[1]}/test"
+    # ---- what tests do ----
+
+    def wait_for(self, accepted: int) -> None:
+        """Until there have been so many connections."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.accepted >= accepted, pair.DEADLINE_S)
+
+    def wait_passed(self, count: int) -> None:
+        """Until so many bytes from clients have passed."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: self.passed >= count, pair.DEADLINE_S)
+
+    def cut(self) -> None:
+        """Resets all connections; what is under way here is lost."""
+        with self.changed:
+            pipes, self.pipes = self.pipes, []
+        for pipe in pipes:
+            pipe.reset()
+            for thread in pipe.threads:
+                thread.join(pair.DEADLINE_S)
 
     def hold(self) -> None:
-        """Half-open: from now on nothing arrives anywhere, and nobody is told."""
-        self.held = True
+        """Nothing moves on the connections that there are now; nobody is told."""
+        with self.changed:
+            for pipe in self.pipes:
+                pipe.flowing.clear()
 
     def release(self) -> None:
         """What was held back goes on."""
-        self.held = False
+        with self.changed:
+            for pipe in self.pipes:
+                pipe.flowing.set()
 
-    def reset(self) -> None:
-        """Both sides of all connections get a connection reset, soon."""
-        self.resetting = True
-
-    def passed(self, direction: int = TO_SERVER) -> int:
-        """Bytes so far."""
-        return sum(len(pipe.recorded[direction]) for pipe in self.pipes)
-
-    def wait_passed(self, count: int, direction: int = TO_SERVER) -> None:
-        """Until so many bytes have passed."""
-        with self.more:
-            assert self.more.wait_for(lambda: self.passed(direction) >= count, pair.DEADLINE_S)
-
-    # -- the thread --
-
-    def run(self) -> None:
-        """Until end_all()."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.server, selectors.EVENT_READ)
-            while not self.stopping:
-                if self.resetting:
-                    self.resetting = False
-                    for pipe in self.pipes:
-                        self._drop(selector, pipe)
-                if self.held:
-                    with self.more:
-                        self.more.wait(TICK_S)
-                    continue
-                for key, _ in selector.select(TICK_S):
-                    if key.fileobj is self.server:
-                        self._accept(selector)
-                    elif key.fd >= 0 and key.data[0].open:
-                        self._forward(selector, *key.data)
-
-    def _drop(self, selector: selectors.BaseSelector, pipe: Pipe) -> None:
-        """Ends a connection with a reset on both sides."""
-        if not pipe.open:
-            return
-        pipe.open = False
-        for end in (pipe.client, pipe.server):
-            if end in {key.fileobj for key in selector.get_map().values()}:
-                selector.unregister(end)
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            end.close()
-
-    def _accept(self, selector: selectors.BaseSelector) -> None:
-        client, _ = self.server.accept()
-        try:
-            pipe = Pipe(client, socket.create_connection(self.target))
-        except OSError:
-            client.close()
-            return
-        self.pipes.append(pipe)
-        for end in (pipe.client, pipe.server):
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        selector.register(pipe.client, selectors.EVENT_READ, (pipe, TO_SERVER))
-        selector.register(pipe.server, selectors.EVENT_READ, (pipe, TO_CLIENT))
-
-    def _forward(self, selector: selectors.BaseSelector, pipe: Pipe, direction: int) -> None:
-        source, target = (pipe.client, pipe.server)[:: 1 if direction == TO_SERVER else -1]
-        try:
-            part = source.recv(self.piece)
-            if self.cut_after is not None and direction == TO_SERVER:
-                part = part[: self.cut_after - self.passed()]
-            if part:
-                target.sendall(part)
-            else:
-                selector.unregister(source)
-                target.shutdown(socket.SHUT_WR)
-        except OSError:
-            self._drop(selector, pipe)
-            return
-        with self.more:
-            pipe.recorded[direction].extend(part)
-            self.more.notify_all()
-        if self.cut_after is not None and self.passed() >= self.cut_after:
-            self._drop(selector, pipe)
-
-    def end(self) -> None:
-        """Stops the thread, closes all."""
-        self.stopping = True
-        if self.thread:
-            self.thread.join(pair.DEADLINE_S)
-        for pipe in self.pipes:
-            pipe.client.close()
-            pipe.server.close()
+    def refuse(self) -> None:
+        """New connections are refused from now on."""
+        self.server.shutdown(socket.SHUT_RDWR)
+        self.thread.join(pair.DEADLINE_S)
         self.server.close()
+
+    def accept(self) -> None:
+        """And taken again, on the same port."""
+        self.server = socket.create_server((pair.HOST, self.port))
+        self.thread = self._start()
+
+    def close(self) -> None:
+        """Ends all of it."""
+        if self.server.fileno() >= 0:
+            self.refuse()
+        self.cut()
+
+    # ---- the threads ----
+
+    def _start(self) -> threading.Thread:
+        thread = threading.Thread(target=self._accept, args=(self.server,), daemon=True)
+        thread.start()
+        return thread
+
+    def _accept(self, server: socket.socket) -> None:
+        """Until the socket is shut down."""
+        while True:
+            try:
+                client, _ = server.accept()
+            except OSError:
+                return
+            try:
+                pipe = Pipe(client, socket.create_connection(self.target))
+            except OSError:
+                client.close()
+                continue
+            for end in (pipe.client, pipe.server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            pipe.flowing.set()
+            here, there = (
+                threading.Thread(target=self._forward, args=(pipe, *ends), daemon=True)
+                for ends in ((pipe.client, pipe.server), (pipe.server, pipe.client))
+            )
+            closing = threading.Thread(target=_close, args=(pipe, here, there), daemon=True)
+            pipe.threads = [here, there, closing]
+            for thread in pipe.threads:
+                thread.start()
+            with self.changed:
+                self.pipes.append(pipe)
+                self.accepted += 1
+                self.changed.notify_all()
+
+    def _forward(self, pipe: Pipe, source: socket.socket, sink: socket.socket) -> None:
+        """One direction, up to its end."""
+        try:
+            while part := source.recv(self.piece):
+                if not pipe.flowing.wait(pair.DEADLINE_S) or pipe.cut:
+                    return
+                sink.sendall(self._count(part) if source is pipe.client else part)
+                if source is pipe.client and self.passed == self.cut_after:
+                    pipe.reset()
+            if not pipe.cut:
+                sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pipe.reset()
+
+    def _count(self, part: bytes) -> bytes:
+        """What passes of it."""
+        with self.changed:
+            if self.cut_after is not None:
+                part = part[: self.cut_after - self.passed]
+            self.passed += len(part)
+            self.changed.notify_all()
+        return part
+
+
+def _close(pipe: Pipe, *forwarding: threading.Thread) -> None:
+    """Behind both directions, each of which uses both sockets."""
+    for thread in forwarding:
+        thread.join()
+    pipe.client.close()
+    pipe.server.close()
 
 
 RELAYS: list[Relay] = []
 
 
-def start(url: str, piece: int = 1 << 16, cut_after: int | None = None) -> Relay:
+def start(url: str, piece: int = PIECE_BYTES, cut_after: int | None = None) -> Relay:
     """Between a client that is yet to come, and what listens at URL."""
-    host, port = url.split("/")[0].split(":")
-    server = socket.create_server((pair.HOST, 0))
-    relay = Relay((host, int(port)), server, piece, cut_after)
-    relay.thread = threading.Thread(target=relay.run, daemon=True)
-    relay.thread.start()
-    RELAYS.append(relay)
-    return relay
+    RELAYS.append(Relay(url, piece, cut_after))
+    return RELAYS[-1]
 
 
 def end_all() -> None:
     """After each test."""
     while RELAYS:
-        RELAYS.pop().end()
+        RELAYS.pop().close()

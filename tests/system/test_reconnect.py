@@ -3,30 +3,15 @@
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pair
 import pytest
-from proxy import Proxy
+import relay
 from stranger import Stranger, refusal
 
 CONNECTION, SECURITY, SHORT = 2, 3, 4
 RECONNECT = ["--reconnect", "--interval", "50ms"]
-
-
-@pytest.fixture(name="relay")
-def _relay() -> Iterator[Callable[[str], Proxy]]:
-    """Makes proxies, which end with the test."""
-    proxies: list[Proxy] = []
-
-    def make(target: str) -> Proxy:
-        proxies.append(Proxy(target))
-        return proxies[-1]
-
-    yield make
-    for proxy in proxies:
-        proxy.close()
 
 
 def finish_receiver(receiver: pair.Child) -> pair.Result:
@@ -70,23 +55,23 @@ def silent_intervals(child: pair.Child, count: int) -> None:
 
 
 def start_relayed(
-    relay: Callable[[str], Proxy], *psend: str, precv: tuple[str, ...] = ()
-) -> tuple[pair.Child, pair.Child, Proxy]:
-    """A receiver that listens, and a sender that reaches it through a proxy and has sent."""
+    *psend: str, precv: tuple[str, ...] = ()
+) -> tuple[pair.Child, pair.Child, relay.Relay]:
+    """A receiver that listens, and a sender that reaches it through a relay and has sent."""
     receiver, url = pair.listen("precv", "--forever", "--interval", "50ms", *precv)
-    proxy = relay(url)
-    sender = pair.start("psend", proxy.url, *RECONNECT, *psend)
+    between = relay.start(url)
+    sender = pair.start("psend", between.url, *RECONNECT, *psend)
     pair.wait_for(sender, "interval", 2)
-    return sender, receiver, proxy
+    return sender, receiver, between
 
 
 @pytest.mark.parametrize("options", [[], ["--max-unsettled", "10"], ["--content-size", "100k"]])
-def test_sender_goes_on(relay: Callable[[str], Proxy], options: list[str]) -> None:
+def test_sender_goes_on(options: list[str]) -> None:
     """Through three cuts: all arrives, what was not settled is sent again, and is seen to be."""
-    sender, receiver, proxy = start_relayed(relay, "-d", "2s", *options)
+    sender, receiver, between = start_relayed("-d", "2s", *options)
     for number in range(2, 5):
-        proxy.cut()
-        proxy.wait_for(number)
+        between.cut()
+        between.wait_for(number)
         pair.wait_for_more(sender, "interval")
     psend = pair.finish(sender)
     precv = finish_receiver(receiver)
@@ -105,54 +90,50 @@ def test_sender_goes_on(relay: Callable[[str], Proxy], options: list[str]) -> No
     assert len(psend.of_kind("ready")) == 1
 
 
-def test_count_of_messages(relay: Callable[[str], Proxy]) -> None:
+def test_count_of_messages() -> None:
     """-m is of messages sent once, and the run goes on until the last of them is settled."""
     count = pair.count(200000)
-    sender, receiver, proxy = start_relayed(relay, "-m", str(count))
-    proxy.cut()
+    sender, receiver, between = start_relayed("-m", str(count))
+    between.cut()
     psend, precv = pair.finish(sender), finish_receiver(receiver)
     assert psend.code == 0, psend
     assert psend.messages["sent"] == count
     assert_all_arrived(psend, precv)
 
 
-def test_large_messages_through_a_small_window(relay: Callable[[str], Proxy]) -> None:
+def test_large_messages_through_a_small_window() -> None:
     """One that was begun is begun anew."""
     window = ("--max-frame", "1Ki", "--session-window", "8Ki")
-    sender, receiver, proxy = start_relayed(
-        relay, "-d", "1s", "--content-size", "100k", precv=window
-    )
+    sender, receiver, between = start_relayed("-d", "1s", "--content-size", "100k", precv=window)
     for number in range(2, 5):
-        proxy.cut()
-        proxy.wait_for(number)
+        between.cut()
+        between.wait_for(number)
     psend, precv = pair.finish(sender), finish_receiver(receiver)
     assert psend.code == 0, psend
     assert_all_arrived(psend, precv)
 
 
 @pytest.mark.parametrize("window", [[], ["--max-frame", "512", "--session-window", "2Ki"]])
-def test_lines_are_sent_again_as_they_were(
-    relay: Callable[[str], Proxy], tmp_path: Path, window: list[str]
-) -> None:
+def test_lines_are_sent_again_as_they_were(tmp_path: Path, window: list[str]) -> None:
     """Each line of standard input arrives, in order but for what comes again."""
     saved = tmp_path / "saved"
     receiver, url = pair.listen(
         *("precv", "--forever", "--print-content", "--ignore-duplicates", *window),
         stdout=saved.open("wb"),
     )
-    proxy = relay(url)
+    between = relay.start(url)
     lines = [b"%d " % n * (n % 300) for n in range(pair.count(30000))]
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat:
         assert cat.stdin and cat.stdout
         sender = pair.start(
-            "psend", proxy.url, *RECONNECT, "--content-stdin", "--send-eos", "1",
+            "psend", between.url, *RECONNECT, "--content-stdin", "--send-eos", "1",
             stdin=cat.stdout.fileno(),
         )
         half = len(lines) // 2
         cat.stdin.write(b"".join(line + b"\n" for line in lines[:half]))
         cat.stdin.flush()
         pair.wait_for(sender, "interval", 2)
-        proxy.cut()
+        between.cut()
         cat.stdin.write(b"".join(line + b"\n" for line in lines[half:]))
         cat.stdin.close()
         psend = pair.finish(sender)
@@ -164,29 +145,29 @@ def test_lines_are_sent_again_as_they_were(
     assert saved.read_bytes().splitlines() == lines
 
 
-def test_groups_and_checked_content_are_sent_again(relay: Callable[[str], Proxy]) -> None:
+def test_groups_and_checked_content_are_sent_again() -> None:
     """With the heads that they had: the numbers in their bodies fit those in their properties."""
-    sender, receiver, proxy = start_relayed(
-        *(relay, "-d", "1s", "--group-size", "3", "--check-content", "--send-eos", "1"),
+    sender, receiver, between = start_relayed(
+        *["-d", "1s", "--group-size", "3", "--check-content", "--send-eos", "1"],
         precv=("--check-content", "--credit", "100"),
     )
-    proxy.stall()
+    between.hold()
     silent_intervals(sender, 2)
-    proxy.cut()
+    between.cut()
     psend, precv = pair.finish(sender), pair.finish(receiver)
     assert psend.code == 0 and precv.messages["corrupted"] == 0, (psend, precv)
     assert psend.messages["resent"] > 0
     assert_all_arrived(psend, precv)
 
 
-def test_all_that_was_not_settled_is_sent_again(relay: Callable[[str], Proxy]) -> None:
+def test_all_that_was_not_settled_is_sent_again() -> None:
     """Exactly that: the sender has used up its credit when the connection is cut."""
-    sender, receiver, proxy = start_relayed(relay, "-d", "2s", precv=("--credit", "100"))
-    proxy.stall()
+    sender, receiver, between = start_relayed("-d", "2s", precv=("--credit", "100"))
+    between.hold()
     silent_intervals(sender, 3)
     with sender.more:
         before = [event["messages"] for event in sender.events if event["event"] == "interval"]
-    proxy.cut()
+    between.cut()
     psend, precv = pair.finish(sender), finish_receiver(receiver)
     assert psend.code == 0, psend
     assert_all_arrived(psend, precv)
@@ -196,22 +177,22 @@ def test_all_that_was_not_settled_is_sent_again(relay: Callable[[str], Proxy]) -
         assert psend.summary["settlement_ns"]["max"] > 0.1e9
 
 
-def test_duplicates_are_ignored_if_asked_for(relay: Callable[[str], Proxy]) -> None:
+def test_duplicates_are_ignored_if_asked_for() -> None:
     """Then what is received is what was sent."""
-    sender, receiver, proxy = start_relayed(relay, "-d", "1s", precv=("--ignore-duplicates",))
-    proxy.cut()
+    sender, receiver, between = start_relayed("-d", "1s", precv=("--ignore-duplicates",))
+    between.cut()
     psend, precv = pair.finish(sender), finish_receiver(receiver)
     assert precv.messages["received"] == psend.messages["sent"] == psend.messages["accepted"]
 
 
 @pytest.mark.parametrize("options", [[], ["--presettled"]])
-def test_gap_in_the_report(relay: Callable[[str], Proxy], options: list[str]) -> None:
+def test_gap_in_the_report(options: list[str]) -> None:
     """Intervals go on while there is no connection, with zeros, and the gap has a length."""
-    sender, receiver, proxy = start_relayed(relay, "-d", "3s", *options)
-    proxy.refuse()
-    proxy.cut()
+    sender, receiver, between = start_relayed("-d", "3s", *options)
+    between.refuse()
+    between.cut()
     silent_intervals(sender, 8)
-    proxy.accept()
+    between.accept()
     pair.wait_for_more(sender, "interval")
     psend, precv = pair.finish(sender), finish_receiver(receiver)
     gap_s = psend.summary["connection"]["disconnected_s"]
@@ -240,15 +221,15 @@ def test_no_line_without_a_loss() -> None:
     assert psend.messages["resent"] == 0
 
 
-def test_receiver_goes_on(relay: Callable[[str], Proxy]) -> None:
+def test_receiver_goes_on() -> None:
     """It attaches again, grants credit again, and knows what it has had before."""
     sender, url = pair.listen("psend", "--forever", "-m", "0")
-    proxy = relay(url)
-    receiver = pair.start("precv", proxy.url, *RECONNECT)
+    between = relay.start(url)
+    receiver = pair.start("precv", between.url, *RECONNECT)
     for number in range(2, 4):
         pair.wait_for_more(receiver, "interval")
-        proxy.cut()
-        proxy.wait_for(number)
+        between.cut()
+        between.wait_for(number)
     pair.wait_for_more(receiver, "interval")
     pair.wait_for_more(receiver, "interval")
     precv = finish_receiver(receiver)
@@ -284,13 +265,13 @@ def test_sender_that_was_killed_goes_on() -> None:
     assert precv.messages["duplicated"] == 10 and precv.messages["lost"] == 0
 
 
-def test_stalled_connection(relay: Callable[[str], Proxy]) -> None:
+def test_stalled_connection() -> None:
     """--idle-timeout finds it, although there is no room to say so to the peer."""
-    sender, receiver, proxy = start_relayed(
-        relay, "-d", "2s", "--idle-timeout", "200ms", precv=("--close-timeout", "200ms")
+    sender, receiver, between = start_relayed(
+        "-d", "2s", "--idle-timeout", "200ms", precv=("--close-timeout", "200ms")
     )
-    proxy.stall()
-    proxy.wait_for(2)
+    between.hold()
+    between.wait_for(2)
     psend, precv = pair.finish(sender), finish_receiver(receiver)
     assert psend.code == 0, psend
     assert psend.summary["connection"]["reconnects"] == 1
@@ -326,15 +307,15 @@ def test_peer_does_not_come_back() -> None:
 
 
 @pytest.mark.parametrize("program", pair.PROGRAMS)
-def test_signal_in_the_gap(program: str, relay: Callable[[str], Proxy]) -> None:
+def test_signal_in_the_gap(program: str) -> None:
     """Ends the run at once and in order."""
     other = "precv" if program == "psend" else "psend"
     peer, url = pair.listen(other, "--forever", *(["-m", "0"] if other == "psend" else []))
-    proxy = relay(url)
-    child = pair.start(program, proxy.url, *RECONNECT)
+    between = relay.start(url)
+    child = pair.start(program, between.url, *RECONNECT)
     pair.wait_for(child, "interval", 2)
-    proxy.refuse()
-    proxy.cut()
+    between.refuse()
+    between.cut()
     silent_intervals(child, 3)
     pair.send_signal(child, signal.SIGINT)
     result = pair.finish(child, 1)
@@ -355,14 +336,14 @@ def test_duration_in_the_gap() -> None:
     pair.assert_time_is_whole(psend.summary)
 
 
-def test_timeout_in_the_gap(relay: Callable[[str], Proxy]) -> None:
+def test_timeout_in_the_gap() -> None:
     """No traffic is no traffic."""
     sender, url = pair.listen("psend", "--forever", "-m", "0")
-    proxy = relay(url)
-    receiver = pair.start("precv", proxy.url, *RECONNECT, "--timeout", "400ms")
+    between = relay.start(url)
+    receiver = pair.start("precv", between.url, *RECONNECT, "--timeout", "400ms")
     pair.wait_for(receiver, "interval", 2)
-    proxy.refuse()
-    proxy.cut()
+    between.refuse()
+    between.cut()
     precv = pair.finish(receiver)
     assert precv.code == 0 and precv.summary["stop_reason"] == "timeout"
     pair.send_signal(sender, signal.SIGKILL)
