@@ -18,6 +18,19 @@
 /* In a link's record: that the peer has granted credit. */
 PN_HANDLE(HAS_HAD_CREDIT)
 
+static pn_connection_t *connection_of(pn_link_t *link)
+{
+	return pn_session_connection(pn_link_session(link));
+}
+
+/* Ours, or our side of the peer's. */
+static void open_session(struct engine *e, pn_session_t *session)
+{
+	if (e->options->session_window_bytes)
+		pn_session_set_incoming_capacity(session, e->options->session_window_bytes);
+	pn_session_open(session);
+}
+
 /* Sent when there is a transport. The scope of an address is of use to this host alone. */
 void endpoints_open(struct engine *e, pn_connection_t *connection)
 {
@@ -27,9 +40,7 @@ void endpoints_open(struct engine *e, pn_connection_t *connection)
 	security_identify(e->options->security, connection);
 	pn_connection_open(connection);
 	pn_session_t *session = pn_session(connection);
-	if (e->options->session_window_bytes)
-		pn_session_set_incoming_capacity(session, e->options->session_window_bytes);
-	pn_session_open(session);
+	open_session(e, session);
 	pn_link_t *link;
 	if (e->options->sender) {
 		link = pn_sender(session, e->options->link_name);
@@ -93,7 +104,7 @@ static void close_links(struct engine *e, pn_connection_t *connection, pn_sessio
 static void release(struct engine *e, pn_connection_t *connection)
 {
 	for (size_t i = 0; i < e->lingering_count; i++)
-		if (pn_session_connection(pn_link_session(e->lingering[i])) == connection)
+		if (connection_of(e->lingering[i]) == connection)
 			return;
 	pn_connection_release(connection);
 }
@@ -107,7 +118,7 @@ void endpoints_finish(struct engine *e)
 			i++;
 			continue;
 		}
-		pn_connection_t *connection = pn_session_connection(pn_link_session(link));
+		pn_connection_t *connection = connection_of(link);
 		bool unbound = !pn_connection_transport(connection);
 		close_link(e, link);
 		pn_link_free(link);
@@ -138,11 +149,8 @@ static void connection_opened(struct engine *e, pn_connection_t *connection)
 
 static void session_opened(struct engine *e, pn_session_t *session)
 {
-	if (!(pn_session_state(session) & PN_LOCAL_UNINIT))
-		return;
-	if (e->options->session_window_bytes)
-		pn_session_set_incoming_capacity(session, e->options->session_window_bytes);
-	pn_session_open(session);
+	if (pn_session_state(session) & PN_LOCAL_UNINIT)
+		open_session(e, session);
 }
 
 /* A link that the peer asks for. Only the other end of what we are makes sense. */
@@ -186,7 +194,7 @@ void endpoints_refuse(struct engine *e, pn_link_t *link, const char *condition, 
 	pn_condition_t *ours = pn_link_condition(link);
 	pn_condition_set_name(ours, condition);
 	pn_condition_set_description(ours, why);
-	connections_fail(e, pn_session_connection(pn_link_session(link)), "link of ", ours, false);
+	connections_fail(e, connection_of(link), "link of ", ours, false);
 	close_link(e, link);
 	connections_lose(e);
 }
@@ -203,8 +211,7 @@ static void link_opened(struct engine *e, pn_link_t *link)
 	bool ours = !(pn_link_state(link) & PN_LOCAL_UNINIT);
 	if (ours ? refused(e, link) : !accept_link(e, link))
 		return;
-	struct engine_connection *c =
-		connections_find(e, pn_session_connection(pn_link_session(link)));
+	struct engine_connection *c = connections_find(e, connection_of(link));
 	if (!c || c->failed)
 		return;
 	connections_attached(e, c);
@@ -220,8 +227,7 @@ static void link_closed(struct engine *e, pn_link_t *link)
 	pn_condition_t *condition = pn_link_remote_condition(link);
 	bool unexpected = !pn_link_get_context(link) && !e->options->listen;
 	if (pn_condition_is_set(condition) || unexpected)
-		connections_fail(e, pn_session_connection(pn_link_session(link)), "link of ",
-			condition, false);
+		connections_fail(e, connection_of(link), "link of ", condition, false);
 	if (lingers(e, link))
 		return;
 	close_link(e, link);
