@@ -43,11 +43,17 @@ static void check_load(struct options *o)
 		fatalx(EXIT_USAGE, "--max-unsettled: nothing is unsettled with --presettled");
 }
 
+/* Whether precv takes messages when they are due, one by one. */
+static bool is_paced(const struct options *o)
+{
+	return o->work_ns || o->receive_rate_per_s > 0;
+}
+
 static void check_credit(struct options *o)
 {
 	if (o->program != PROGRAM_PRECV)
 		return;
-	if (o->drain_batch && (o->work_ns || o->receive_rate_per_s > 0))
+	if (o->drain_batch && is_paced(o))
 		fatalx(EXIT_USAGE, "--drain-batch: messages are taken one by one with %s",
 			o->work_ns ? "--work" : "--receive-rate");
 	if (!option_given(o, "credit-low"))
@@ -184,7 +190,7 @@ void option_check(struct options *o)
 		.sndbuf_bytes = (int)o->sndbuf_bytes,
 		.rcvbuf_bytes = (int)o->rcvbuf_bytes,
 		.presettled = o->presettled,
-		.paced = o->work_ns || o->receive_rate_per_s > 0,
+		.paced = is_paced(o),
 		.drain_batch = o->drain_batch,
 	};
 }

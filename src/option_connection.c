@@ -247,8 +247,8 @@ static void check_sasl_server(struct options *o, struct security_options *s)
 
 /* ---- TLS ---- */
 
-/* Each option of TLS, and its file, if it is one. */
-static void check_tls(struct options *o, struct security_options *s)
+/* Each option of TLS needs TLS, and its file, if it is one, must be there. */
+static void check_tls_options(const struct options *o, bool tls)
 {
 	const struct {
 		const char *option, *file;
@@ -258,7 +258,7 @@ static void check_tls(struct options *o, struct security_options *s)
 		{"--tls-key", o->tls_key, o->tls_key}, {"--tls-sni", NULL, o->tls_name},
 		{"--tls-no-verify", NULL, o->tls_no_verify}};
 	for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
-		if (ROWS[i].given && !s->tls)
+		if (ROWS[i].given && !tls)
 			fatalx(EXIT_USAGE, "%s: needs %s", ROWS[i].option,
 				o->listen && !o->peer.has_scheme ? "--tls-cert and --tls-key"
 								 : "amqps://");
@@ -268,6 +268,11 @@ static void check_tls(struct options *o, struct security_options *s)
 		if (file)
 			fclose(file);
 	}
+}
+
+static void check_tls(struct options *o, struct security_options *s)
+{
+	check_tls_options(o, s->tls);
 	if (!o->tls_certificate != !o->tls_key)
 		fatalx(EXIT_USAGE, "%s: needs %s", o->tls_key ? "--tls-key" : "--tls-cert",
 			o->tls_key ? "--tls-cert" : "--tls-key");
