@@ -43,7 +43,7 @@ static char *read_file(const char *name, uint64_t *length)
 	return bytes;
 }
 
-/* By option. */
+/* With room for one byte at least: malloc(0) may be NULL. */
 char *content_read(struct options *o)
 {
 	if (o->content_stdin || o->check_content || o->content_map.count)
@@ -62,7 +62,7 @@ char *content_read(struct options *o)
 
 /* ---- one for each ---- */
 
-/* Nothing is read yet. */
+/* Reading begins with the first content_look(). */
 void content_create(struct content *c, const struct options *o, size_t reserve)
 {
 	*c = (struct content){.varies = o->content_stdin, .state = LINES_WAITING};
@@ -71,7 +71,7 @@ void content_create(struct content *c, const struct options *o, size_t reserve)
 		lines_create(&c->lines, STDIN_FILENO, reserve);
 }
 
-/* What was not sent, too. */
+/* With letters that came back and were not sent. */
 void content_destroy(struct content *c)
 {
 	struct letter *letter;
@@ -91,7 +91,7 @@ enum lines_state content_look(struct content *c)
 	return c->state;
 }
 
-/* Of the first. */
+/* In the order of content_take(): what came back first. */
 size_t content_next_bytes(const struct content *c)
 {
 	const struct letter *letter = STAILQ_FIRST(&c->returned);

@@ -108,7 +108,7 @@ static bool read_compound(struct encoding_cursor *c, size_t width, struct encodi
 	return true;
 }
 
-/* By the layout. */
+/* The upper half of the code says how the value is laid out. */
 bool encoding_read_as(struct encoding_cursor *c, unsigned char code, struct encoding_value *v)
 {
 	uint64_t length;
@@ -130,7 +130,7 @@ bool encoding_read_as(struct encoding_cursor *c, unsigned char code, struct enco
 	return good;
 }
 
-/* The code comes first. */
+/* The format code is the first byte. */
 bool encoding_read(struct encoding_cursor *c, struct encoding_value *v)
 {
 	*v = (struct encoding_value){.bytes = ""};
@@ -140,7 +140,7 @@ bool encoding_read(struct encoding_cursor *c, struct encoding_value *v)
 	return encoding_read_as(c, code, v);
 }
 
-/* Three values. */
+/* Three values are read: the mark of a described one, its descriptor, and V. */
 bool encoding_read_section(
 	struct encoding_cursor *c, uint64_t *descriptor, struct encoding_value *v)
 {

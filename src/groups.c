@@ -23,7 +23,7 @@ static void open_all(struct groups *g, struct groups_plan *plan)
 		g->open[i] = new_group(plan);
 }
 
-/* Each in turn. */
+/* Groups have their turn one after the other; a full one makes way for a new one. */
 struct group groups_next(struct groups *g, struct groups_plan *plan)
 {
 	if (!g->open)
@@ -37,7 +37,7 @@ struct group groups_next(struct groups *g, struct groups_plan *plan)
 	return group;
 }
 
-/* They are given up. */
+/* Groups that are not full stay so. */
 void groups_free(struct groups *g)
 {
 	free(g->open);

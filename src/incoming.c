@@ -71,14 +71,14 @@ static struct numbering *take_numbering(struct receiver *r, pn_link_t *link)
 		&r->numberings, container, pn_link_name(link), r->options->first_sequence);
 }
 
-/* Once a link. */
+/* Called once for each link, when traffic may begin. */
 void incoming_start(struct receiver *r, struct incoming *in)
 {
 	in->granted = true;
 	grant(r, in, credit_start(&in->credit, r->wanted));
 }
 
-/* A new link. */
+/* If traffic may not begin yet, turn() grants the first credit. */
 void incoming_attach(struct receiver *r, pn_link_t *link)
 {
 	const struct options *o = r->options;
@@ -116,7 +116,7 @@ void incoming_detach(struct receiver *r, pn_link_t *link)
 
 /* ---- settle ---- */
 
-/* All of them. */
+/* However few they are. */
 void incoming_settle(struct receiver *r, struct incoming *in)
 {
 	for (uint64_t i = 0; i < in->held_count; i++) {
@@ -128,7 +128,7 @@ void incoming_settle(struct receiver *r, struct incoming *in)
 	r->answered = true;
 }
 
-/* When no more come. */
+/* When none has come for ACK_DELAY_NS. */
 void incoming_settle_late(struct receiver *r, struct incoming *in, int64_t now_ns)
 {
 	if (!in->held_count)
@@ -353,14 +353,14 @@ static inline void receive(
 		take(r, in, d, r->buffer, pending, pending, clock_run_ns(clock));
 }
 
-/* One that was waiting. */
+/* For messages that waited until they were due. */
 void incoming_take(
 	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock)
 {
 	receive(r, in, d, clock);
 }
 
-/* As they come. */
+/* For messages that are taken as they come. */
 void incoming_take_all(struct receiver *r, struct incoming *in, struct engine_batch *batch)
 {
 	struct clock_run clock = {.kind = r->options->clock};

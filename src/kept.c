@@ -13,7 +13,7 @@ static struct kept_message *slot(const struct kept *k, uint64_t number)
 	return &k->ring[number & (k->capacity - 1)];
 }
 
-/* All of them. */
+/* With the messages that were not dropped. */
 void kept_free(struct kept *k)
 {
 	for (uint64_t n = k->first; n != k->next; n++)
@@ -36,7 +36,7 @@ static void grow(struct kept *k)
 	*k = larger;
 }
 
-/* At the end. */
+/* The ring grows when it is full; an empty one may begin with any number. */
 void kept_put(struct kept *k, uint64_t number, struct kept_message message)
 {
 	if (k->first == k->next)
@@ -53,7 +53,7 @@ void kept_put(struct kept *k, uint64_t number, struct kept_message message)
 	*slot(k, k->next++) = message;
 }
 
-/* By its place. */
+/* A dropped one has no bytes in its place, either. */
 struct kept_message kept_find(const struct kept *k, uint64_t number)
 {
 	if (number - k->first >= k->next - k->first) /* also for a number below the first */

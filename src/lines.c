@@ -21,14 +21,14 @@ static void resize(struct lines *l, size_t capacity)
 	l->capacity = capacity;
 }
 
-/* Nothing is read yet. */
+/* Reading begins with the first lines_peek(). */
 void lines_create(struct lines *l, int fd, size_t reserve)
 {
 	*l = (struct lines){.fd = fd, .longest = LINES_MAX_BYTES, .reserve = reserve};
 	resize(l, 2 * READ_BYTES);
 }
 
-/* The buffer. */
+/* The line, which is in the buffer, goes with it. */
 void lines_destroy(struct lines *l)
 {
 	free(l->buffer);

@@ -5,7 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* For reports. */
+/* In the order of enum stop_reason. */
 const char *stop_reason_name(enum stop_reason reason)
 {
 	static const char *const NAMES[] = {"none", "messages", "input", "eos", "duration",
@@ -13,7 +13,7 @@ const char *stop_reason_name(enum stop_reason reason)
 	return NAMES[reason];
 }
 
-/* There is none. */
+/* The first one may be filled at once. */
 void notes_open(struct notes *n)
 {
 	sem_init(&n->free, 0, 1);
@@ -22,7 +22,7 @@ void notes_open(struct notes *n)
 		fatal(EXIT_INTERNAL, "eventfd");
 }
 
-/* After the worker's end. */
+/* When neither side uses it any more. */
 void notes_close(struct notes *n)
 {
 	sem_destroy(&n->free);
@@ -38,7 +38,7 @@ struct note *notes_begin(struct notes *n, enum note_kind kind)
 	return &n->note;
 }
 
-/* It is filled. */
+/* The reporter is woken. */
 void notes_send(struct notes *n)
 {
 	eventfd_write(n->fd, 1);

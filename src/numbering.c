@@ -27,7 +27,7 @@ static void drop(struct numberings *all, struct numbering *n)
 	free(n);
 }
 
-/* By both names. */
+/* Numberings that are over are not found again. */
 struct numbering *numbering_take(
 	struct numberings *all, const char *container, const char *link_name, uint64_t first)
 {
@@ -70,7 +70,7 @@ void numbering_leave(struct numberings *all, struct numbering *n)
 	drop_oldest(all);
 }
 
-/* One by one. */
+/* Whether they are over or not. */
 void numbering_free_all(struct numberings *all)
 {
 	while (!STAILQ_EMPTY(all))

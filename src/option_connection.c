@@ -308,7 +308,7 @@ _Noreturn static void refuse(const struct options *o, enum security_fault fault)
 	}
 }
 
-/* All of it. */
+/* First where to, then as whom: a user may be in the URL. */
 void option_connection_check(struct options *o)
 {
 	bool connects = o->url || o->broker || o->address;

@@ -117,7 +117,7 @@ static void check_groups(struct options *o)
 			o->group_size = DEFAULT_GROUP_SIZE;
 }
 
-/* By subject. */
+/* precv has none of these options. */
 void option_message_check(struct options *o)
 {
 	if (o->program != PROGRAM_PSEND)

@@ -106,7 +106,7 @@ void outgoing_detach(struct sender *s, pn_link_t *link)
 	STAILQ_INSERT_TAIL(&s->lost, o, next);
 }
 
-/* At the end. */
+/* No link will take their places any more. */
 void outgoing_forget(struct sender *s)
 {
 	struct outgoing *o;
@@ -291,7 +291,7 @@ static void settle_eos(struct sender *s, pn_delivery_t *d, uint64_t state)
 	pn_delivery_settle(d);
 }
 
-/* Delivery by delivery. */
+/* A delivery that has no outcome, and that the peer has not settled, is left alone. */
 void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *batch)
 {
 	struct stats *stats = &s->worker.stats;

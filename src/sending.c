@@ -177,7 +177,7 @@ static pn_delivery_t *begin_again(
 	return d;
 }
 
-/* There is one, at least. */
+/* The first is sent whatever its size. */
 void sending_again(struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes)
 {
 	const struct message_template *t = &s->template;
@@ -195,7 +195,7 @@ void sending_again(struct sender *s, struct outgoing *o, uint64_t count, size_t 
 	o->queued_bytes += bytes;
 }
 
-/* Of either kind. */
+/* Messages to be sent again come first. */
 size_t sending_next_bytes(const struct sender *s, struct outgoing *o)
 {
 	if (!sending_has_again(o))

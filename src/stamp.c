@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* No message yet. */
+/* `seen` is not read before it is written. */
 void stamp_reader_create(struct stamp_reader *r)
 {
 	memset(r, 0, offsetof(struct stamp_reader, seen));

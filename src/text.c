@@ -346,7 +346,7 @@ void text_headers(struct text *t, const char *message, size_t length)
 	add(t, "\n");
 }
 
-/* The buffer. */
+/* It may be used again. */
 void text_destroy(struct text *t)
 {
 	free(t->bytes);

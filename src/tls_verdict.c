@@ -62,7 +62,7 @@ static void watch(const SSL *connection, int where, int value)
 		last_protocol = SSL_get_version(connection);
 }
 
-/* In place of OpenSSL's. */
+/* In place of OpenSSL's: see the header. */
 void SSL_CTX_set_verify(SSL_CTX *context, int mode, SSL_verify_cb callback)
 {
 	void (*real)(SSL_CTX *, int, SSL_verify_cb);

@@ -178,7 +178,7 @@ static const char *parse_user(const char *text, size_t length, struct url *url)
 	return error;
 }
 
-/* HOST:PORT. */
+/* No @ is looked for: a listener has no user. */
 const char *url_parse_host_port(const char *text, struct url *url)
 {
 	*url = (struct url){0};
@@ -190,7 +190,7 @@ const char *url_parse_host_port(const char *text, struct url *url)
 	return error;
 }
 
-/* The whole of it. */
+/* Of what is refused, the address may be set, too. */
 const char *url_parse(const char *text, struct url *url)
 {
 	*url = (struct url){0};
@@ -213,7 +213,7 @@ const char *url_default_port(bool secure)
 	return secure ? "5671" : "5672";
 }
 
-/* By what follows it. */
+/* What follows the password is moved over it. */
 void url_remove_password(char *text)
 {
 	struct url url;
