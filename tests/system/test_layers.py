@@ -217,6 +217,15 @@ def test_lines_fit(file: Path) -> None:
         assert len(line.expandtabs(8)) <= 100, line
 
 
+def test_lines_of_python_fit() -> None:
+    """In scripts and tests."""
+    files = [*ROOT.glob("scripts/**/*.py"), *ROOT.glob("tests/**/*.py")]
+    assert len(files) > 100
+    for file in files:
+        for line in file.read_text(encoding="utf-8").splitlines():
+            assert len(line) <= 100, f"{file}: {line}"
+
+
 def top_level() -> set[str]:
     """What belongs to the project: ignored files, such as a build, do not."""
     if shutil.which("git") and (ROOT / ".git").exists():
