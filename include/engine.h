@@ -37,8 +37,8 @@ struct engine_options {
 	uint64_t reconnect_attempts;     /* in a row; UINT64_MAX: no limit; 0: off */
 	int64_t close_timeout_ns;        /* from engine_close() to closed connections */
 	uint32_t idle_timeout_ms;        /* 0: off */
-	uint32_t max_frame_bytes;        /* 0: the library's */
-	uint64_t session_window_bytes;   /* 0: unlimited; needs a max frame */
+	uint32_t max_frame_bytes;        /* what a peer can make us keep of a frame */
+	uint64_t session_window_bytes;   /* 0: unlimited */
 	int sndbuf_bytes, rcvbuf_bytes;  /* 0: the kernel's */
 	bool presettled;                 /* sender: nothing waits for a disposition */
 	bool paced;           /* receiver: messages wait until they are due, nothing else may */

@@ -78,8 +78,7 @@ static pn_connection_t *serve(struct engine *e, int fd, bool server)
 		pn_transport_set_server(transport);
 	pn_transport_bind(transport, connection);
 	security_bind(e->options->security, transport);
-	if (e->options->max_frame_bytes)
-		pn_transport_set_max_frame(transport, e->options->max_frame_bytes);
+	pn_transport_set_max_frame(transport, e->options->max_frame_bytes);
 	if (e->options->idle_timeout_ms)
 		pn_transport_set_idle_timeout(transport, e->options->idle_timeout_ms);
 	pn_decref(transport);

@@ -37,12 +37,12 @@ const struct option_row option_table[] = {
 		.shown = "off", .min = 2 * NS_PER_MS, .max = UINT32_MAX * NS_PER_MS,
 		.help = "end a connection on which nothing has arrived for so long, in whole ms"},
 	{ROW(BOTH, BYTES, KEY_LONG_ONLY, "max-frame", max_frame_bytes), .argument = "BYTES",
-		.shown = "the library's", .min = 512, .max = UINT32_MAX,
+		.initial = "16Mi", .min = 512, .max = UINT32_MAX,
 		.help = "largest AMQP frame that we accept"},
 	{ROW(BOTH, BYTES, KEY_LONG_ONLY, "session-window", session_window_bytes),
 		.argument = "BYTES", .shown = "unlimited", .min = 512,
-		.help = "incoming session window, kept in whole frames: needs --max-frame and "
-			"must hold one"},
+		.help = "incoming session window, kept in whole frames: must hold at least one of "
+			"--max-frame"},
 	{ROW(BOTH, BYTES, KEY_LONG_ONLY, "sndbuf", sndbuf_bytes), .argument = "BYTES",
 		.shown = "the kernel's", .min = 1, .max = INT32_MAX,
 		.help = "send buffer of each socket"},
