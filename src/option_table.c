@@ -29,7 +29,7 @@ const struct option_row option_table[] = {
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "connect-timeout", connect_timeout_ns), .argument = "T",
 		.initial = "10s", .min = 1,
 		.help = "from the start until the link is attached; a refused connection is tried "
-			"again for one second of it"},
+			"again for one second of it; with --listen: from each connection"},
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "close-timeout", close_timeout_ns), .argument = "T",
 		.initial = "5s",
 		.help = "for outstanding dispositions, and again for closing, when the run ends"},
