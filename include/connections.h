@@ -16,7 +16,8 @@ void connections_start(struct engine *e);
 /* Serves FD, which is connected, as a connection that was accepted. */
 void connections_accept(struct engine *e, int fd);
 
-/* Goes on with dialing, as far as it is due. */
+/* Goes on with dialing, and ends connections that were accepted and have got nowhere, as far as
+ * that is due. */
 void connections_turn(struct engine *e, int64_t now_ns);
 
 /* No more are made or accepted. */

@@ -33,12 +33,12 @@ struct engine_options {
 	const char *address;     /* of the node at the peer, when connecting */
 	const char *container_id, *link_name;
 	const struct security *security; /* never NULL */
-	int64_t connect_timeout_ns;      /* from the start to an attached link */
+	int64_t connect_timeout_ns;      /* to an attached link, from the start, or from accept() */
 	uint64_t reconnect_attempts;     /* in a row; UINT64_MAX: no limit; 0: off */
 	int64_t close_timeout_ns;        /* from engine_close() to closed connections */
 	uint32_t idle_timeout_ms;        /* 0: off */
-	uint32_t max_frame_bytes;        /* 0: the library's */
-	uint64_t session_window_bytes;   /* 0: unlimited; needs a max frame */
+	uint32_t max_frame_bytes;        /* what a peer can make us keep of a frame */
+	uint64_t session_window_bytes;   /* 0: unlimited */
 	int sndbuf_bytes, rcvbuf_bytes;  /* 0: the kernel's */
 	bool presettled;                 /* sender: nothing waits for a disposition */
 	bool paced;           /* receiver: messages wait until they are due, nothing else may */
@@ -70,8 +70,9 @@ struct engine_callbacks {
 
 struct engine_connection {
 	pn_connection_t *connection;
-	bool attached; /* has had a link */
-	bool failed;   /* has been reported */
+	bool attached;        /* has had a link */
+	bool failed;          /* has been reported */
+	int64_t attach_by_ns; /* one that was accepted, and has no link by then, is ended */
 	char peer[SOCKET_NAME_SIZE];
 };
 
@@ -91,6 +92,7 @@ struct engine {
 	pn_link_t **lingering; /* that the peer has left, and the program not yet */
 	size_t lingering_count;
 	uint64_t frames_in, frames_out; /* of connections that are gone */
+	int64_t strangers_due_ns;       /* no later than any attach_by_ns that matters; INT64_MAX */
 
 	/* of a program that connects */
 	struct dialer dialer;

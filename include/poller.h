@@ -6,6 +6,11 @@
  * This one writes first, and measures exactly the time spent waiting. What is done with a
  * descriptor that is ready is in socket and listener. Deadlines of selectables are in ms of the
  * monotonic clock, so that setting the other one does not end connections.
+ *
+ * Descriptors are given to poll(), which is the quickest for a few of them. When there are more,
+ * those on which nothing happens are parked: watched by an epoll descriptor, which is one entry
+ * however many it stands for, they cost the others nothing. They come back when they are ready to
+ * read, when their selectable has changed (poller_changed()), and when their deadline has come.
  */
 #ifndef POLLER_H
 #define POLLER_H
@@ -14,15 +19,24 @@
 
 #include <poll.h>
 #include <proton/reactor.h>
+#include <proton/selectable.h>
 
 /* Descriptors that are none of the reactor's, at a time: four of the program's, and a dialer's. */
 #define POLLER_GUESTS_MAX 5
 
+/* One descriptor's. */
+struct poller_seat {
+	pn_selectable_t *selectable; /* not owned */
+	unsigned quiet;              /* turns since it has read or written */
+};
+
 struct poller {
-	pn_selectable_t **selectables; /* not owned; same order as fds */
-	struct pollfd *fds;
-	size_t count, capacity;
-	int64_t poll_ns; /* what a poll() that need not wait takes */
+	struct poller_seat *seats; /* those in use first, then those parked */
+	struct pollfd *fds;        /* of those in use, in their order; then parked_fd, and guests */
+	size_t in_use, count, capacity;
+	int parked_fd;              /* epoll; -1: none has been parked yet */
+	int64_t parked_deadline_ms; /* no later than any deadline of those parked; INT64_MAX */
+	int64_t poll_ns;            /* what a poll() that need not wait takes */
 
 	/* set by the owner before each wait */
 	int64_t deadline_ns;                     /* monotonic, INT64_MAX: none */
@@ -37,6 +51,14 @@ void poller_create(struct poller *p, pn_reactor_t *reactor);
 
 /* Frees what P has allocated, after the reactor was freed. */
 void poller_destroy(struct poller *p);
+
+/* Tells the poller of SELECTABLE, which is registered with it as such while it is in use, that what
+ * it wants may have changed. */
+static inline void poller_changed(pn_selectable_t *selectable)
+{
+	if (!pn_selectable_is_registered(selectable))
+		pn_reactor_update(pn_object_reactor(selectable), selectable);
+}
 
 /* One event; those that are not about descriptors are ignored. */
 void poller_handle(struct poller *p, pn_event_t *event, pn_event_type_t type);

@@ -78,8 +78,7 @@ static pn_connection_t *serve(struct engine *e, int fd, bool server)
 		pn_transport_set_server(transport);
 	pn_transport_bind(transport, connection);
 	security_bind(e->options->security, transport);
-	if (e->options->max_frame_bytes)
-		pn_transport_set_max_frame(transport, e->options->max_frame_bytes);
+	pn_transport_set_max_frame(transport, e->options->max_frame_bytes);
 	if (e->options->idle_timeout_ms)
 		pn_transport_set_idle_timeout(transport, e->options->idle_timeout_ms);
 	pn_decref(transport);
@@ -92,7 +91,10 @@ void connections_accept(struct engine *e, int fd)
 {
 	struct socket_buffers buffers = {e->options->sndbuf_bytes, e->options->rcvbuf_bytes};
 	socket_adopt(fd, &buffers);
-	serve(e, fd, true);
+	struct engine_connection *c = connections_find(e, serve(e, fd, true));
+	c->attach_by_ns = clock_monotonic_ns() + e->options->connect_timeout_ns;
+	if (c->attach_by_ns < e->strangers_due_ns)
+		e->strangers_due_ns = c->attach_by_ns;
 }
 
 static void accepted(void *context, int fd)
@@ -253,6 +255,35 @@ void connections_fail(struct engine *e, pn_connection_t *connection, const char 
 		give_up(e, &failure);
 }
 
+/* A peer that has opened its connection is told why it is ended. */
+static void turn_away(struct engine *e, pn_connection_t *connection)
+{
+	pn_condition_t *condition = pn_connection_condition(connection);
+	pn_condition_set_description(condition, "no attached link within the connect timeout");
+	connections_fail(e, connection, "", condition, false); /* a name is not ours to be told */
+	pn_condition_set_name(condition, "amqp:connection:forced");
+	pn_connection_close(connection);
+	socket_abort(pn_connection_transport(connection));
+}
+
+/* Ends accepted connections that have got nowhere. Only when one may be due are all looked at. */
+static void end_strangers(struct engine *e, int64_t now_ns)
+{
+	if (now_ns >= e->strangers_due_ns) {
+		e->strangers_due_ns = INT64_MAX;
+		for (size_t i = 0; i < e->connection_count; i++) {
+			struct engine_connection *c = &e->connections[i];
+			if (c->attached)
+				continue;
+			if (now_ns >= c->attach_by_ns)
+				turn_away(e, c->connection);
+			else if (c->attach_by_ns < e->strangers_due_ns)
+				e->strangers_due_ns = c->attach_by_ns;
+		}
+	}
+	engine_turn_by(e, e->strangers_due_ns);
+}
+
 /* Unless another is being made. */
 void connections_lose(struct engine *e)
 {
@@ -323,9 +354,11 @@ static void dial(struct engine *e, int64_t now_ns)
 	}
 }
 
-/* A pause, or an attempt. */
+/* A pause, or an attempt; or who is to be waited for no longer. */
 void connections_turn(struct engine *e, int64_t now_ns)
 {
+	if (e->options->listen)
+		end_strangers(e, now_ns);
 	if (!e->dialing || e->dialing_ended)
 		return;
 	if (e->dial_at_ns && now_ns >= e->dial_at_ns)

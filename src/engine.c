@@ -146,8 +146,11 @@ static void dispatch(pn_handler_t *handler, pn_event_t *event, pn_event_type_t t
 void engine_create(struct engine *e, const struct engine_options *options,
 	const struct engine_callbacks *callbacks, void *context, struct stats *stats)
 {
-	*e = (struct engine){
-		.options = options, .callbacks = callbacks, .context = context, .stats = stats};
+	*e = (struct engine){.options = options,
+		.callbacks = callbacks,
+		.context = context,
+		.stats = stats,
+		.strangers_due_ns = INT64_MAX};
 	e->reactor = pn_reactor();
 	if (!e->reactor)
 		fatal(EXIT_INTERNAL, "reactor");

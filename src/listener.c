@@ -2,6 +2,7 @@
 #include "listener.h"
 
 #include "clock.h"
+#include "poller.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -27,6 +28,7 @@ static void update(struct listener *l)
 	pn_selectable_set_reading(l->selectable, !l->paused && !l->resting);
 	pn_selectable_set_deadline(
 		l->selectable, l->resting ? clock_monotonic_ns() / NS_PER_MS + REST_MS : 0);
+	poller_changed(l->selectable);
 }
 
 static void readable(pn_selectable_t *selectable)

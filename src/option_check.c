@@ -20,8 +20,6 @@
 static void check_connection(struct options *o)
 {
 	option_connection_check(o);
-	if (o->session_window_bytes && !o->max_frame_bytes)
-		fatalx(EXIT_USAGE, "--session-window: needs --max-frame, in which it is counted");
 	if (o->session_window_bytes && o->session_window_bytes < o->max_frame_bytes)
 		fatalx(EXIT_USAGE, "--session-window: must hold at least one --max-frame");
 	if (!o->container_id) {

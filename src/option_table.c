@@ -29,7 +29,7 @@ const struct option_row option_table[] = {
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "connect-timeout", connect_timeout_ns), .argument = "T",
 		.initial = "10s", .min = 1,
 		.help = "from the start until the link is attached; a refused connection is tried "
-			"again for one second of it"},
+			"again for one second of it; with --listen: from each connection"},
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "close-timeout", close_timeout_ns), .argument = "T",
 		.initial = "5s",
 		.help = "for outstanding dispositions, and again for closing, when the run ends"},
@@ -37,12 +37,12 @@ const struct option_row option_table[] = {
 		.shown = "off", .min = 2 * NS_PER_MS, .max = UINT32_MAX * NS_PER_MS,
 		.help = "end a connection on which nothing has arrived for so long, in whole ms"},
 	{ROW(BOTH, BYTES, KEY_LONG_ONLY, "max-frame", max_frame_bytes), .argument = "BYTES",
-		.shown = "the library's", .min = 512, .max = UINT32_MAX,
+		.initial = "16Mi", .min = 512, .max = UINT32_MAX,
 		.help = "largest AMQP frame that we accept"},
 	{ROW(BOTH, BYTES, KEY_LONG_ONLY, "session-window", session_window_bytes),
 		.argument = "BYTES", .shown = "unlimited", .min = 512,
-		.help = "incoming session window, kept in whole frames: needs --max-frame and "
-			"must hold one"},
+		.help = "incoming session window, kept in whole frames: must hold at least one of "
+			"--max-frame"},
 	{ROW(BOTH, BYTES, KEY_LONG_ONLY, "sndbuf", sndbuf_bytes), .argument = "BYTES",
 		.shown = "the kernel's", .min = 1, .max = INT32_MAX,
 		.help = "send buffer of each socket"},

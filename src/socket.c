@@ -2,6 +2,7 @@
 #include "socket.h"
 
 #include "clock.h"
+#include "poller.h"
 #include "trap.h"
 
 #include <errno.h>
@@ -110,6 +111,7 @@ static void update(pn_selectable_t *selectable, pn_transport_t *transport)
 	pn_selectable_set_reading(selectable, capacity > 0);
 	pn_selectable_set_writing(selectable, pending > 0);
 	pn_selectable_set_deadline(selectable, tick(transport));
+	poller_changed(selectable);
 	if ((capacity < 0 || pending < 0) && pn_transport_closed(transport)) {
 		pn_selectable_terminate(selectable);
 		pn_reactor_update(pn_object_reactor(selectable), selectable);

@@ -57,7 +57,7 @@ Connection:
   -a, --address=ADDR                node at the peer
   -b, --broker=URL                  connect there
   -l, --listen=HOST:PORT            accept connections instead of making one
-      --max-frame=BYTES             largest AMQP frame that we accept [the library's]
+      --max-frame=BYTES             largest AMQP frame that we accept [16Mi]
       --password-file=FILE          with the first line of FILE as password
       --reconnect[=N]               connect again when the connection is lost
       --sasl-insecure               send a password over a connection without TLS

@@ -119,7 +119,7 @@ def test_options_reach_their_programs(ppair: Launcher) -> None:
     precv = options(results, results.runs[0], "precv-0")
     assert precv["credit"] == 17 and precv["max_frame_bytes"] == 4096
     assert precv["ack_frequency"] == 2 and precv["interval_ns"] == 10**9
-    assert psend["content_size_bytes"] == 33 and psend["max_frame_bytes"] is None
+    assert psend["content_size_bytes"] == 33 and psend["max_frame_bytes"] == 16 << 20
     assert psend["priority"] == 3 and psend["link_name"] == "a b"
     assert psend["interval_ns"] == 5 * 10**9 and psend["messages"] == 20
     assert psend["first_sequence"] == precv["first_sequence"] == 7

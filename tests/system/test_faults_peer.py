@@ -1,5 +1,6 @@
 """Peers that stop half-way, leave, come back, or never answer."""
 
+import signal
 import socket
 
 import faults
@@ -50,6 +51,34 @@ def test_client_that_does_no_more(program: str, stage: str) -> None:
     faults.assert_waits(child, 0.2)
     result, _ = faults.serve(child, 10)
     assert not result.lines
+
+
+@both_programs
+@pytest.mark.parametrize("stage", [*STAGES, "says_little"])
+def test_client_that_stays(program: str, stage: str) -> None:
+    """--connect-timeout is for those that are accepted as well. It does not fail the run, and whoever
+    had a link stays."""
+    timeout = ["--connect-timeout", "500ms", "--forever", "-m", "0"]
+    child, url = pair.listen(program, *timeout, *faults.QUICK)
+    peer, linked, silent = (wire.connect(url, wire.opposite(program)) for _ in range(3))
+    linked.start()
+    if stage == "says_little":
+        peer.send(b"AM")
+    else:
+        advance(peer, stage)
+    error = pair.wait_for(child, "error")
+    faults.end_soon(peer)
+    assert error["exit_code"] == 0
+    faults.end_soon(silent)
+    if stage in ("opens", "begins"):
+        assert any(frame.code == wire.CLOSE for frame in peer.seen)
+    linked.leave()
+    pair.send_signal(child, signal.SIGINT)
+    result = pair.finish(child)
+    pair.assert_codes([result], 128 + signal.SIGINT)
+    assert len(result.lines) == 2
+    for line in result.lines:
+        assert faults.why([line]) == "no attached link within the connect timeout"
 
 
 @both_programs

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import faults
 import pair
@@ -194,6 +195,7 @@ def test_survives_all(program: str, all_faults: list[Fault]) -> None:
 # ---- many at once ----
 
 CROWD = 300
+FEW = 8  # descriptors
 GARBAGE = [
     b"GET / HTTP/1.1\r\n\r\n",
     wire.AMQP_HEADER + wire.frame(wire.OPEN, container="x") + bytes(16),
@@ -217,21 +219,6 @@ def come_and_go(url: str) -> None:
         peer.close()
 
 
-def cost_s(messages: int, crowded: bool) -> float:
-    """Processor time of a precv for so many messages, while nobody else or a crowd is there."""
-    receiver, url = pair.listen("precv", "--forever", "-q")
-    peers = crowd(url) if crowded else []
-    settled_s = settle_down(receiver.pid)
-    psend = pair.run("psend", url, "-m", str(messages), "--presettled")
-    cost = faults.cpu_s(receiver.pid) - settled_s
-    pair.send_signal(receiver, signal.SIGINT)
-    for peer in peers:
-        peer.close()
-    precv = pair.finish(receiver)
-    assert psend.code == 0 and precv.messages["received"] == messages
-    return cost
-
-
 def settle_down(pid: int) -> float:
     """Waits until a process uses no more processor time, and returns how much it has."""
     deadline_s = time.monotonic() + pair.DEADLINE_S
@@ -243,16 +230,57 @@ def settle_down(pid: int) -> float:
     return now
 
 
-@pytest.mark.skipif(pair.SANITIZED, reason="sanitizers have a cost of their own")
-@pytest.mark.xfail(strict=True, reason="poller: each wait looks at each connection")
-def test_a_crowd_takes_no_rate() -> None:
-    """Connections on which nothing happens cost those nothing on which something does. Processor
-    time is compared, not rates: other processes have a part in those. Each is at its best of
-    three."""
-    messages = pair.count(300000)
-    costs = [(cost_s(messages, False), cost_s(messages, True)) for _ in range(3)]
-    alone, crowded = (min(column) for column in zip(*costs))
-    assert crowded < 1.1 * alone + 0.01, costs
+def polled(child: pair.Child) -> int:
+    """How many descriptors its reactor gives to poll() while it waits: what each message costs
+    grows with them, and with nothing else that others do."""
+    deadline_s = time.monotonic() + pair.DEADLINE_S
+    for task in Path(f"/proc/{child.pid}/task").iterdir():
+        while (task / "comm").read_text(encoding="ascii") == "reactor\n":
+            called = (task / "syscall").read_text(encoding="ascii").split()
+            if len(called) > 3:  # its number, and its arguments; else the thread runs
+                return int(called[2], 16)
+            assert time.monotonic() < deadline_s
+    raise AssertionError("no such thread")
+
+
+BUSY = 5000  # messages: some hundred turns, if there is credit for
+SMALL_CREDIT = ["--credit", "20"]
+
+
+@pytest.mark.parametrize("program", ["precv", "psend"])
+def test_a_crowd_takes_no_rate(program: str) -> None:
+    """Connections on which nothing happens cost those nothing on which something does: that is
+    exact in the number of descriptors, where a time would depend on other processes."""
+    credit = {"psend": [], "precv": SMALL_CREDIT}
+    child, url = pair.listen(program, "-m", "0", "--forever", "-q", *credit[program])
+    peers = crowd(url)
+    settle_down(child.pid)
+    assert len(os.listdir(f"/proc/{child.pid}/fd")) > CROWD / 4
+    other = faults.other(program)
+    assert pair.run(other, url, "-m", str(BUSY), *credit[other]).code == 0
+    assert polled(child) <= FEW
+    assert len(peers) == CROWD
+
+
+def test_the_quiet_come_back() -> None:
+    """When others have been busy, a peer that was quiet is heard as before; and those that stay
+    quiet are ended by the idle time-out."""
+    options = ["--forever", "-q", "--idle-timeout", "5s", *SMALL_CREDIT, *faults.QUICK]
+    receiver, url = pair.listen("precv", *options)
+    peers = [wire.connect(url).start() for _ in range(20)]
+    assert pair.run("psend", url, "-m", str(BUSY)).code == 0
+    assert polled(receiver) <= FEW
+    for peer in peers:
+        peer.send(wire.transfer(1), wire.transfer(2))
+    for peer in peers[:10]:
+        peer.leave()
+    for peer in peers[10:]:
+        peer.wait_for_end()
+        assert any(frame.code == wire.CLOSE for frame in peer.seen)
+    pair.send_signal(receiver, signal.SIGINT)
+    result = pair.finish(receiver)
+    assert result.messages["received"] == BUSY + 2 * len(peers)
+    assert sum("timeout" in line for line in result.lines) == 10, result.lines
 
 
 def test_garbage_costs_little() -> None:

@@ -91,7 +91,6 @@ def test_frame_larger_than_announced(program: str, side: str) -> None:
     faults.assert_failed(pair.finish(child), MALFORMED)
 
 
-@pytest.mark.xfail(strict=True, reason="engine: without --max-frame, a frame may have 4 GiB")
 @both_programs
 def test_endless_frame(program: str) -> None:
     """What has come of it is not kept for ever, whoever sends it."""

@@ -60,7 +60,11 @@ static void failed(void *context, const struct failure *failure)
 static const struct engine_callbacks CALLBACKS = {.turn = turn, .failed = failed};
 static const struct security SECURITY = {.options.listen = true};
 static const struct engine_options OPTIONS = {
-	.listen = true, .container_id = "test", .security = &SECURITY};
+	.listen = true,
+	.container_id = "test",
+	.security = &SECURITY,
+	.connect_timeout_ns = 10 * NS_PER_S,
+};
 
 static struct program *create(void)
 {
