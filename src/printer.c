@@ -78,26 +78,27 @@ bool printer_flush(struct printer *p, struct engine *e, struct failure *failure)
 	return true;
 }
 
-/* Waits for those that are blocked. */
+/* Waits for those that are blocked. If one fails the other gets all the same. */
 bool printer_drain(struct printer *p, int abandon_fd, struct failure *failure)
 {
+	bool failed = false;
+	struct failure ignored;
 	for (;;) {
 		struct pollfd fds[] = {{.fd = abandon_fd, .events = POLLIN},
 			{.fd = -1, .events = POLLOUT}, {.fd = -1, .events = POLLOUT}};
 		enum outlet_state output = flush(p, &p->output, failure);
-		enum outlet_state file =
-			output == OUTLET_FAILED ? OUTLET_FAILED : flush(p, &p->file, failure);
+		failed = failed || output == OUTLET_FAILED;
+		enum outlet_state file = flush(p, &p->file, failed ? &ignored : failure);
+		failed = failed || file == OUTLET_FAILED;
 		if (output == OUTLET_BLOCKED)
 			fds[1].fd = p->output.fd;
 		if (file == OUTLET_BLOCKED)
 			fds[2].fd = p->file.fd;
-		if (file == OUTLET_FAILED)
-			return false;
-		if (output == OUTLET_DONE && file == OUTLET_DONE)
-			return true;
+		if (output != OUTLET_BLOCKED && file != OUTLET_BLOCKED)
+			return !failed;
 		if (poll(fds, 3, -1) < 0 && errno != EINTR)
 			fatal(EXIT_INTERNAL, "poll");
 		if (fds[0].revents)
-			return true;
+			return !failed;
 	}
 }

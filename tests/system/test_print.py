@@ -360,6 +360,19 @@ def test_full_standard_output() -> None:
     assert precv.stderr == "precv: standard output: No space left on device\n"
 
 
+def test_one_that_fails_at_the_end_leaves_the_other_whole(tmp_path: Path) -> None:
+    """What cannot be printed is saved."""
+    saved = tmp_path / "saved"
+    options = ["--quiet", "-m", "5", "--print-content", "--save-content", str(saved)]
+    with open("/dev/full", "wb") as full:
+        child, url = pair.listen("precv", *options, stdout=full)
+        pair.run("psend", url, "-m", "5", "--content-string", "abc")
+        precv = pair.finish(child)
+    assert precv.code == 1
+    assert precv.stderr == "precv: standard output: No space left on device\n"
+    assert saved.read_bytes() == b"abc" * 5
+
+
 def test_printing_into_a_file() -> None:
     """Which always takes, behind what is there."""
     with tempfile.NamedTemporaryFile("ab") as file:
