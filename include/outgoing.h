@@ -49,11 +49,11 @@ struct sender {
 	struct message_template template, eos;
 	struct content content;
 	struct groups_plan groups;
-	uint64_t group;   /* number of the one that the template is of */
-	char *group_name; /* with room for any number */
+	uint64_t group;         /* number of the one that the template is of */
+	char *group_name;       /* with room for any number */
 	uint64_t max_unsettled; /* of a link */
-	bool alike;       /* messages differ in nothing but their stamp, and are not kept */
-	bool keeps;       /* unsettled messages */
+	bool alike;             /* messages differ in nothing but their stamp, and are not kept */
+	bool keeps;             /* unsettled messages */
 	STAILQ_HEAD(, outgoing) links;
 	STAILQ_HEAD(, outgoing) lost; /* links in whose place others are to come */
 	uint64_t parts;   /* messages begun and not complete, but for those sent before */
