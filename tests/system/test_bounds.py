@@ -208,3 +208,18 @@ def cpu_ticks(pid: int) -> int:
     """User and system time, in hundredths of a second."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
     return int(fields[11]) + int(fields[12])
+
+
+@pytest.mark.parametrize("length", [1000, 3970, 4096, 5000, 20000, 40000])
+@pytest.mark.parametrize("options", ["", "--max-frame 512", "--max-frame 4096"])
+def test_long_properties_hide_neither_number_nor_end(length: int, options: str) -> None:
+    """What stands before and behind them is read."""
+    properties = ["-P", "k=" + length * "v", "--group-prefix", length // 2 * "g"]
+    psend, precv = pair.run_pair(
+        ["-m", "20", "--send-eos", "1", *properties],
+        ["--verify-sequence", "--forever", *options.split()],
+    )
+    pair.assert_delivered(psend, precv, 20)
+    assert precv.messages["no_sequence"] == precv.messages["no_timestamp"] == 0
+    assert precv.summary["content_bytes"] == psend.summary["content_bytes"] == 20 * 100
+    assert precv.summary["stop_reason"] == "eos"
