@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Only so much of a message is kept to look for its stamp. */
+/* Messages that have the same beginning, of so many bytes at most, are read without decoding. */
 #define STAMP_PREFIX_MAX 4096
 
 /* What the receiver learns from one message. */
@@ -47,6 +47,10 @@ void stamp_reader_destroy(struct stamp_reader *r);
 
 /* Reads the stamp of a message of LENGTH bytes of which the first PREFIX are at BYTES. */
 void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size_t length);
+
+/* Where the body begins, as far as the first PREFIX bytes of a message tell: if that is beyond
+ * them, more of the message is needed to read its stamp. */
+size_t stamp_head_bytes(const char *bytes, size_t prefix);
 
 /* Whether the message looks like the last one but for the values. */
 static inline bool stamp_alike(

@@ -300,6 +300,31 @@ static void keep(struct incoming *in, size_t bytes)
 	in->part_room = room;
 }
 
+/* Whether what stands before the body goes on behind what is kept, which is full; then there is
+ * room for more of it, within bounds. */
+static bool keep_head(struct incoming *in)
+{
+	if (in->part_room >= BUFFER_BYTES)
+		return false;
+	size_t head_bytes = stamp_head_bytes(in->part, in->part_room);
+	if (head_bytes <= in->part_room)
+		return false;
+	keep(in, head_bytes < BUFFER_BYTES ? head_bytes : BUFFER_BYTES);
+	return true;
+}
+
+/* The next GOT bytes of a message, unless some before them were left out. */
+static void keep_piece(struct receiver *r, struct incoming *in, size_t got)
+{
+	size_t room;
+	if (in->part_bytes > in->part_room)
+		return;
+	do {
+		room = in->part_room - in->part_bytes;
+		memcpy(in->part + in->part_bytes, r->buffer, got < room ? got : room);
+	} while (got > room && keep_head(in));
+}
+
 /* Reads all there is of a message that comes in parts, or does not fit the buffer. Only its
  * beginning is kept, if nobody looks into it. It must be read to its end before it is settled: else
  * the library never gives back its share of the session window. False if the end has not come. */
@@ -310,11 +335,7 @@ static bool read_part(struct receiver *r, struct incoming *in, pn_delivery_t *d)
 	while ((got = pn_link_recv(in->link, r->buffer, sizeof r->buffer)) > 0) {
 		if (r->looks)
 			keep(in, in->part_bytes + (size_t)got);
-		if (in->part_bytes < in->part_room) {
-			size_t room = in->part_room - in->part_bytes;
-			memcpy(in->part + in->part_bytes, r->buffer,
-				(size_t)got < room ? (size_t)got : room);
-		}
+		keep_piece(r, in, (size_t)got);
 		in->part_bytes += (size_t)got;
 	}
 	return !pn_delivery_partial(d);

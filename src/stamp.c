@@ -174,6 +174,8 @@ static bool are_places(struct stamp_reader *r, const char *bytes, size_t from, s
 	uint64_t sn = ~r->last.sn, ts = ~(uint64_t)r->last.ts;
 	if (!r->sn_at && !r->ts_at)
 		return true;
+	if (to - from > sizeof copy)
+		return false;
 	memcpy(copy, bytes + from, to - from);
 	if (r->sn_at)
 		big_endian_store(copy + r->sn_at - from, sn);
@@ -203,14 +205,36 @@ static void remember(struct stamp_reader *r, const char *bytes, size_t section, 
 	memcpy(r->seen, bytes, r->looked_at);
 }
 
+/* By the sizes in front of the sections' values, which are lists and maps. */
+size_t stamp_head_bytes(const char *bytes, size_t prefix)
+{
+	size_t at = 0, descriptor_bytes = 0;
+	while (at < prefix) {
+		enum section section = section_at(bytes + at, prefix - at, &descriptor_bytes);
+		if (!section || section >= SECTION_DATA)
+			break;
+		const char *value = bytes + at + descriptor_bytes;
+		if (bytes + prefix - value < 5)
+			return prefix + 5;
+		uint32_t size;
+		memcpy(&size, value + 1, sizeof size);
+		switch ((unsigned char)*value) {
+		case 0xc0:
+		case 0xc1: at += descriptor_bytes + 2 + (unsigned char)value[1]; break;
+		case 0xd0:
+		case 0xd1: at += descriptor_bytes + 5 + be32toh(size); break;
+		default: at += descriptor_bytes + 1; /* an empty list, or nothing known */
+		}
+	}
+	return at;
+}
+
 /* Section by section, up to the body. */
 void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size_t length)
 {
 	size_t at = 0, descriptor_bytes = 0, properties = 0, properties_end = 0;
 	r->last = (struct stamp){0};
 	r->looked_at = r->body_at = r->length_bytes = 0;
-	if (prefix > STAMP_PREFIX_MAX)
-		prefix = STAMP_PREFIX_MAX;
 	while (at < prefix) {
 		enum section section = section_at(bytes + at, prefix - at, &descriptor_bytes);
 		if (section_is_body(section)) {
@@ -233,7 +257,7 @@ void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size
 	if (!r->body_at)
 		r->body_at = at; /* there is no body */
 	r->last.content_bytes = length > r->body_at ? length - r->body_at : 0;
-	if (r->looked_at && r->body_at <= length)
+	if (r->looked_at && r->looked_at <= sizeof r->seen && r->body_at <= length)
 		remember(r, bytes, properties, properties_end);
 	else
 		r->looked_at = 0;

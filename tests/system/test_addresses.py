@@ -274,3 +274,12 @@ def test_peers_are_named_by_numbers(network: list[str]) -> None:
     assert isinstance(what, str) and what.startswith("connection from [::1]:")
     pair.send_signal(receiver, signal.SIGINT)
     pair.finish(receiver)
+
+
+@pytest.mark.parametrize("text", ["a\nb", "\x1b[31m", "\u00e4"])
+def test_complaints_are_one_line_of_ascii(text: str) -> None:
+    """Whoever has written what is in them."""
+    result = pair.run("psend", f"--property={text}")
+    assert result.code == 64 and len(result.lines) == 1
+    escaped = "".join(chr(c) if 32 <= c < 127 else f"\\x{c:02x}" for c in text.encode())
+    assert escaped in result.lines[0]

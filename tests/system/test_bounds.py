@@ -215,3 +215,18 @@ def test_descriptor_limit() -> None:
     precv = pair.finish(receiver)
     assert precv.messages["received"] == 100
     assert any("limit of open files" in line for line in precv.lines)
+
+
+@pytest.mark.parametrize("length", [1000, 3970, 4096, 5000, 20000, 40000])
+@pytest.mark.parametrize("options", ["", "--max-frame 512", "--max-frame 4096"])
+def test_long_properties_hide_neither_number_nor_end(length: int, options: str) -> None:
+    """What stands before and behind them is read."""
+    properties = ["-P", "k=" + length * "v", "--group-prefix", length // 2 * "g"]
+    psend, precv = pair.run_pair(
+        ["-m", "20", "--send-eos", "1", *properties],
+        ["--verify-sequence", "--forever", *options.split()],
+    )
+    pair.assert_delivered(psend, precv, 20)
+    assert precv.messages["no_sequence"] == precv.messages["no_timestamp"] == 0
+    assert precv.summary["content_bytes"] == psend.summary["content_bytes"] == 20 * 100
+    assert precv.summary["stop_reason"] == "eos"
