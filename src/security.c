@@ -2,6 +2,7 @@
 #include "security.h"
 
 #include "tls_verdict.h"
+#include "trace.h"
 
 #include <proton/sasl.h>
 #include <proton/session.h>
@@ -53,6 +54,7 @@ static enum security_fault set_up(pn_ssl_domain_t *domain, const struct security
 enum security_fault security_create(struct security *s, const struct security_options *options)
 {
 	*s = (struct security){.options = *options};
+	trace_start();
 	if (!options->tls)
 		return SECURITY_GOOD;
 	if (!options->listen)
