@@ -17,7 +17,7 @@ SASL_HEADER = b"AMQP\x03\x01\x00\x00"
 SASL_FRAME = 1
 MECHANISMS, INIT, OUTCOME = 0x40, 0x41, 0x44  # AMQP 1.0 part 5, section 3.3
 OK, AUTH, SYS, TEMP = 0, 1, 2, 4
-CLOSE = None  # instead of an outcome
+CLOSE, RESET = None, -1  # instead of an outcome
 
 
 def _frame(code: int, fields: bytes, count: int) -> bytes:
@@ -122,6 +122,9 @@ class Gate:
         client.sendall(SASL_HEADER + _mechanisms(mechanisms))
         self.inits.append(_init(client))
         if self.outcome is CLOSE:
+            return False
+        if self.outcome == RESET:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return False
         client.sendall(_outcome(self.outcome))
         return self.outcome == OK

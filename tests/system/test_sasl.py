@@ -268,6 +268,20 @@ def test_refused(program: str, outcome: int | None, words: str) -> None:
 
 
 @PROGRAMS
+def test_reset_is_no_refusal(program: str) -> None:
+    """Nobody has said anything about who we are; but who we are is not said again and again."""
+    with Gate(mechanisms=["PLAIN"], outcome=gate.RESET) as server:
+        result = run(program, url_of(server, "bob:secret"), "--sasl-insecure")
+        words = "Connection reset by peer before an answer to SASL PLAIN"
+        assert_failed(result, words, CONNECTION)
+        assert len(server.inits) == 1
+        again = ["--sasl-insecure", "--reconnect=2"]
+        result = run(program, url_of(server, "bob:secret"), *again)
+        assert result.code == CONNECTION and result.lines[-1].endswith(words)
+        assert len(server.inits) == 4
+
+
+@PROGRAMS
 def test_refused_anonymous(program: str) -> None:
     """There is no user to name."""
     with Gate(mechanisms=["ANONYMOUS"], outcome=gate.AUTH) as server:
