@@ -2,6 +2,7 @@
 #include "security.h"
 
 #include "tls_verdict.h"
+#include "trace.h"
 
 #include <proton/sasl.h>
 #include <proton/session.h>
@@ -53,6 +54,7 @@ static enum security_fault set_up(pn_ssl_domain_t *domain, const struct security
 enum security_fault security_create(struct security *s, const struct security_options *options)
 {
 	*s = (struct security){.options = *options};
+	trace_start();
 	if (!options->tls)
 		return SECURITY_GOOD;
 	if (!options->listen)
@@ -178,6 +180,15 @@ static void explain_end(const struct security *s, pn_transport_t *transport, str
 	}
 }
 
+/* By whom, and why, is not known: it is no refusal. But our credentials may have been seen, so that
+ * it is not one of the failures that another attempt is made after without being asked to. */
+static void explain_reset(pn_transport_t *transport, struct failure *f)
+{
+	char error[sizeof f->description];
+	snprintf(error, sizeof error, "%s", f->description);
+	rephrase(f, "%.*s before an answer to SASL %s", 128, error, mechanism_of(transport));
+}
+
 /* The peer has begun with something else than a layer that we want. */
 static void explain_layer(const struct security *s, struct failure *f, const char *got)
 {
@@ -262,7 +273,7 @@ static void explain_ours(const struct security *s, pn_transport_t *transport, st
 	else if (unheard && strstr(d, "connection aborted"))
 		explain_end(s, transport, f);
 	else if (unheard && is_reset(f) && is_authenticating(s, transport))
-		explain_end(s, transport, f);
+		explain_reset(transport, f);
 	else if (unheard && is_reset(f) && s->domain)
 		explain_cut(s, transport, f);
 }

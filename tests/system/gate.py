@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import wire
 from proton import UNDESCRIBED, Array, Data, symbol
 
 OK, AUTH, SYS, TEMP = 0, 1, 2, 4  # AMQP 1.0 part 5, section 3.3.3.6
-CLOSE = None  # instead of an outcome
+CLOSE, RESET = None, -1  # instead of an outcome
 
 
 def _read(client: socket.socket, size: int) -> bytes:
@@ -97,6 +98,9 @@ class Gate:
         client.sendall(wire.SASL_HEADER + wire.frame(wire.MECHANISMS, mechanisms=offer))
         self.inits.append(_init(client))
         if self.outcome is CLOSE:
+            return False
+        if self.outcome == RESET:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return False
         client.sendall(wire.frame(wire.OUTCOME, code=self.outcome))
         return self.outcome == OK

@@ -103,6 +103,21 @@ def test_endless_frame(program: str) -> None:
     assert faults.resident(child.pid) - before < 24 << 20
 
 
+@both_programs
+@both_sides
+def test_what_the_library_warns_of(program: str, side: str) -> None:
+    """It is not ours to print: a frame size that is not allowed is made one that is."""
+    child, peer = wire.meet(program, side, "-m", "0", *faults.QUICK)
+    peer.open(max_frame=100)
+    peer.begin()
+    peer.attach()
+    pair.send_signal(child, signal.SIGINT)
+    peer.wait_for_end()
+    result = pair.finish(child)
+    pair.assert_codes([result], 128 + signal.SIGINT)
+    assert not result.lines
+
+
 HEADERS = {
     "http": b"GET / HTTP/1.1\r\n\r\n",
     "amqp_0_9_1": b"AMQP\x00\x00\x09\x01",

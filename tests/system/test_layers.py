@@ -18,7 +18,7 @@ MODULES = (
     "backoff content_check credit groups numbering pacer sequence",
     "report report_hdr report_json report_table stats",
     "connections dialer endpoints engine listener message poller security socket stamp text"
-    " tls_verdict trap",
+    " tls_verdict trace trap",
     "notes option_check option_connection option_message option_table options parent reporter"
     " worker",
     "content incoming outgoing precv printer psend sending",
@@ -47,6 +47,7 @@ SAME_LAYER = {
     ("connections", "security"),
     ("endpoints", "security"),
     ("security", "tls_verdict"),
+    ("security", "trace"),
     ("engine", "connections"),
     ("engine", "dialer"),
     ("engine", "endpoints"),

@@ -242,6 +242,20 @@ def test_refused(program: str, outcome: int | None, words: str) -> None:
 
 
 @PROGRAMS
+def test_reset_is_no_refusal(program: str) -> None:
+    """Nobody has said anything about who we are; but who we are is not said again and again."""
+    with Gate(mechanisms=["PLAIN"], outcome=gate.RESET) as server:
+        result = run(program, url_of(server, "bob:secret"), "--sasl-insecure")
+        words = "Connection reset by peer before an answer to SASL PLAIN"
+        assert_failed(result, words, CONNECTION)
+        assert len(server.inits) == 1
+        again = ["--sasl-insecure", "--reconnect=2"]
+        result = run(program, url_of(server, "bob:secret"), *again)
+        assert result.code == CONNECTION and result.lines[-1].endswith(words)
+        assert len(server.inits) == 4
+
+
+@PROGRAMS
 def test_refused_anonymous(program: str) -> None:
     """There is no user to name."""
     with Gate(mechanisms=["ANONYMOUS"], outcome=gate.AUTH) as server:
@@ -387,3 +401,18 @@ def test_password_is_not_in_errors(program: str, shape: str) -> None:
         assert result.code in (CONNECTION, SECURITY) and len(result.lines) == 1
         assert SECRET not in str(result)
     port.end()
+
+
+@PROGRAMS
+@pytest.mark.parametrize("variable", ["PN_TRACE_FRM", "PN_TRACE_RAW", "PN_LOG"])
+def test_password_is_not_in_traces(program: str, behind: Listener, variable: str) -> None:
+    """Of the library's, which are there if they are asked for."""
+    with Gate(behind.port, mechanisms=["PLAIN"]) as server:
+        url = url_of(server, f"bob:{SECRET}")
+        env = {variable: "TRACE+" if variable == "PN_LOG" else "1"}
+        env |= {"PN_TRACE_FRM": "1"} if variable == "PN_LOG" else {}
+        result = pair.run(program, url, "-m", "1", "--sasl-insecure", env=env)
+    assert result.code == 0 and len(server.inits) == 1
+    assert "PLAIN" in result.stderr and "@open" in result.stderr or variable == "PN_TRACE_RAW"
+    assert len(result.lines) > 5
+    assert SECRET not in str(result)
