@@ -18,8 +18,9 @@ LISTED = re.compile(r"^ {2}(?:-\w, | {4})(--[^,\s]+(?:, --[^,\s]+)*)", re.M)
 
 def section(title: str) -> str:
     """What is below a heading, to the next one of its level or of a higher one."""
-    level = title.split(" ")[0]
-    found = re.search(rf"^{re.escape(title)}\n(.*?)(?=^#{{1,{len(level)}}} |\Z)", README, re.M | re.S)
+    level = len(title.split(" ")[0])
+    end = rf"(?=^#{{1,{level}}} |\Z)"
+    found = re.search(rf"^{re.escape(title)}\n(.*?){end}", README, re.M | re.S)
     assert found, title
     return found[1]
 
