@@ -33,7 +33,7 @@ def rows(text: str) -> list[list[str]]:
 
 def options_in_help(program: str) -> set[str]:
     """Long ones."""
-    words = [BIN / program, "--help"]
+    words = [str(BIN / program), "--help"]
     shown = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
     found = {name for line in LISTED.findall(shown) for name in OPTION.findall(line)}
     assert len(found) > 30
