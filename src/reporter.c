@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "parent.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,12 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 /* How long a worker that is asked to leave at once may take before we leave without it. */
 #define ABANDON_MS 1000
+/* And how long our own leaving may take then, if nobody reads what we write. */
+#define SIGNALS_GRACE_S (ABANDON_MS / 1000 + 1)
 
 struct reporter {
 	const struct options *options;
@@ -269,11 +271,11 @@ static void take_note(struct reporter *r)
 /* The first signal ends the run in order, the second at once. */
 static void take_signal(struct reporter *r)
 {
-	struct signalfd_siginfo info;
-	if (read(r->signal_fd, &info, sizeof info) != sizeof info)
+	int number;
+	if (read(r->signal_fd, &number, sizeof number) != sizeof number)
 		return;
 	if (!r->signal) {
-		r->signal = (int)info.ssi_signo;
+		r->signal = number;
 		worker_ask_stop(r->worker);
 	} else {
 		r->leaving = true;
@@ -337,24 +339,6 @@ static unsigned grace_s(const struct options *o)
 	return s < INT_MAX ? (unsigned)s : INT_MAX;
 }
 
-/* Signals are read from a descriptor: no handler, and no thread is interrupted. SIGHUP that was
- * ignored from the start, as nohup does, stays so. */
-static int open_signals(void)
-{
-	sigset_t set;
-	struct sigaction hangup;
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaction(SIGHUP, NULL, &hangup);
-	if (hangup.sa_handler != SIG_IGN)
-		sigaddset(&set, SIGHUP);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* both are errors of a write */
-	return signalfd(-1, &set, SFD_CLOEXEC);
-}
-
 /* What a parent has closed would be given to the next file opened, and be written to. */
 static void open_standard_descriptors(void)
 {
@@ -381,10 +365,12 @@ int reporter_run(struct worker *worker, const struct options *options, const str
 	if (role->open)
 		role->open(self);
 	open_sinks(&r.report, options);
-	r.signal_fd = open_signals();
+	r.signal_fd = signals_watch(SIGNALS_GRACE_S);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* both are errors of a write */
 	r.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	if (r.signal_fd < 0 || r.timer_fd < 0)
-		fatal(EXIT_INTERNAL, "signals and timer");
+	if (r.timer_fd < 0)
+		fatal(EXIT_INTERNAL, "timer");
 	report_start(&r.report);
 	worker_start(worker, options, role, self);
 	loop(&r);

@@ -1,5 +1,6 @@
 """Every exit code, and that the report is complete whatever it is."""
 
+import re
 import signal
 import socket
 import time
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import amqp
+import output
 import pair
 import pytest
 from stranger import Stranger, refusal
@@ -435,3 +437,35 @@ def test_close_timeout(program: str, stopped: str) -> None:
     if program == "psend":
         assert result.messages["unsettled"] > 0
         pair.assert_accounts(result.summary)
+
+
+WRITE = "1"  # the system call's number
+
+
+def wait_until_taken(child: pair.Child) -> None:
+    """The signal that was sent."""
+    status = Path(f"/proc/{child.pid}/status")
+    deadline_s = time.monotonic() + pair.DEADLINE_S
+    while int(re.findall(r"^ShdPnd:\s*(\w+)$", status.read_text("ascii"), re.M)[0], 16):
+        assert time.monotonic() < deadline_s, "the signal is pending"
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_second_signal_ends_who_is_not_read(ending: signal.Signals) -> None:
+    """The thread that takes signals is not that which writes."""
+    with output.opened(reading=False) as unread:
+        receiver, url = pair.listen("precv", "--report-every", "1", stdout=unread.file)
+        sender = pair.start("psend", url, "-m", "0")
+        main_thread = Path(f"/proc/{receiver.pid}/task/{receiver.pid}/syscall")
+        deadline_s = time.monotonic() + pair.DEADLINE_S
+        while main_thread.read_text(encoding="ascii").split()[0] != WRITE:
+            assert time.monotonic() < deadline_s, "it is not blocked"
+            time.sleep(0.01)
+        pair.send_signal(receiver, ending)
+        wait_until_taken(receiver)  # those that wait are one
+        pair.send_signal(receiver, ending)
+        receiver.process.wait(pair.DEADLINE_S)
+        assert receiver.process.returncode == 128 + ending
+    pair.send_signal(sender, signal.SIGINT)
+    pair.finish(sender)

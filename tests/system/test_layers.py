@@ -20,7 +20,7 @@ MODULES = (
     "connections dialer endpoints engine listener message poller security socket stamp text"
     " tls_verdict trace trap",
     "notes option_check option_connection option_message option_table options parent reporter"
-    " worker",
+    " signals worker",
     "content incoming outgoing precv printer psend sending",
 )
 LAYERS = {name: layer for layer, names in enumerate(MODULES) for name in names.split()}
@@ -68,6 +68,7 @@ SAME_LAYER = {
     ("reporter", "options"),
     ("reporter", "worker"),
     ("reporter", "parent"),
+    ("reporter", "signals"),
     ("psend", "outgoing"),
     ("outgoing", "content"),
     ("outgoing", "sending"),
@@ -79,7 +80,7 @@ SAME_LAYER = {
 # System headers that only these files may include.
 RESERVED = {
     "argp.h": {"options.c"},
-    "pthread.h": {"worker.c", "worker.h", "parent.c"},
+    "pthread.h": {"worker.c", "worker.h", "parent.c", "signals.c"},
     "semaphore.h": {"notes.h"},
     "jansson.h": {"report_json.c", "reporter.c"},  # reporter: its version
     **dict.fromkeys(
