@@ -28,7 +28,7 @@ class Pipe:
     threads: list[threading.Thread] = field(default_factory=list)
 
     def reset(self) -> None:
-        """Both sides will get a connection reset: when the threads, which this wakes, have ended."""
+        """Both sides get a connection reset, once the threads, which this wakes, have ended."""
         self.cut = True
         for end in (self.client, self.server):
             try:
