@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import pair
+import proxy
 import pytest
-import relay
 import wire
 
 
@@ -13,5 +13,5 @@ def _children_end() -> Iterator[None]:
     """No process and no connection outlives its test."""
     yield
     pair.end_children()
-    relay.end_all()
+    proxy.end_all()
     wire.close_sockets()

@@ -5,14 +5,13 @@ import socket
 
 import faults
 import pair
+import proxy
 import pytest
-import relay
 import wire
 
 both_programs = pytest.mark.parametrize("program", pair.PROGRAMS)
 both_sides = pytest.mark.parametrize("side", wire.SIDES)
 
-SECURITY = 3
 MALFORMED = "amqp:connection:framing-error: malformed frame"
 
 BROKEN = [
@@ -207,7 +206,7 @@ def test_killed_in_the_middle_of_a_message(program: str) -> None:
     """A large message is on its way when one side dies; that it was not the only one can be seen
     from the counts."""
     receiver, url = pair.listen("precv", "--timeout", "5s", *faults.QUICK)
-    between = relay.start(url)
+    between = proxy.start(url)
     options = ["--content-size", "4Mi", "--timeout", "5s", *faults.QUICK]
     sender = pair.start("psend", between.url, "-m", "0", *options)
     between.wait_passed(10 << 20)
@@ -222,13 +221,10 @@ def test_killed_in_the_middle_of_a_message(program: str) -> None:
 def test_reset_anywhere(after: int) -> None:
     """After so many bytes from psend, be it in a header, a frame or between two."""
     receiver, url = pair.listen("precv", *faults.QUICK)
-    between = relay.start(url, cut_after=after)
+    between = proxy.start(url, cut_after=after)
     sender = pair.start("psend", between.url, "-m", "1m", *faults.QUICK)
     psend = pair.finish(sender)
-    if psend.code == SECURITY:  # a server that refuses credentials may say so in this way
-        assert after < 100 and "SASL" in faults.why(psend.lines)
-    else:
-        faults.assert_failed(psend, "")
+    faults.assert_failed(psend, "")
     if psend.events[1]["event"] == "ready":  # the link was attached: precv's run is over as well
         faults.assert_failed(pair.finish(receiver), "")
     else:
@@ -241,10 +237,10 @@ def test_half_open(program: str) -> None:
     options = {name: [*faults.QUICK] for name in pair.PROGRAMS}
     options[program] += ["--idle-timeout", "600ms"]
     receiver, url = pair.listen("precv", *options["precv"])
-    between = relay.start(url)
+    between = proxy.start(url)
     sender = pair.start("psend", between.url, "-m", "0", *options["psend"])
     between.wait_passed(100000)
-    between.hold()
+    between.stall()
     child = sender if program == "psend" else receiver
     faults.assert_waits(child)
     faults.assert_failed(pair.finish(child, 5), "idle-timeout expired")
@@ -254,12 +250,12 @@ def test_half_open(program: str) -> None:
 def test_stalled_for_a_while(program: str) -> None:
     """The network stops and goes on again: nothing is lost, and nothing has failed."""
     receiver, url = pair.listen("precv", "--idle-timeout", "10s")
-    between = relay.start(url)
+    between = proxy.start(url)
     sender = pair.start("psend", between.url, "-m", "0", "-d", "1s", "--idle-timeout", "10s")
     between.wait_passed(100000)
-    between.hold()
+    between.stall()
     faults.assert_waits({"psend": sender, "precv": receiver}[program])
-    between.release()
+    between.go_on()
     psend, precv = pair.finish(sender), pair.finish(receiver)
     pair.assert_delivered(psend, precv, psend.messages["sent"])
 
@@ -271,7 +267,7 @@ def test_stalled_for_a_while(program: str) -> None:
 def test_byte_at_a_time(settle: list[str]) -> None:
     """Frames arrive in as many pieces as they can."""
     receiver, url = pair.listen("precv")
-    between = relay.start(url, piece=1)
+    between = proxy.start(url, piece=1)
     psend = pair.run("psend", between.url, "-m", str(pair.count(200)), *settle)
     pair.assert_delivered(psend, pair.finish(receiver), pair.count(200))
 
