@@ -102,6 +102,7 @@ struct engine {
 	int64_t attempt_began_ns; /* for the connect timeout */
 	int64_t dial_at_ns;       /* when the next attempt begins; 0: one is under way */
 	uint64_t failures;        /* in a row, with --reconnect */
+	char last_reason[128];    /* why the last attempt failed; empty: it has not */
 	bool opened;              /* the peer has opened the connection of this attempt */
 
 	bool attached; /* there has been a link */

@@ -2,6 +2,8 @@
 #ifndef FATAL_H
 #define FATAL_H
 
+#include <stdbool.h>
+
 /* Exit codes of psend and precv. A run ended by signal n exits with EXIT_BY_SIGNAL + n. */
 enum exit_code {
 	EXIT_DONE = 0,       /* done, nothing missing */
@@ -21,6 +23,7 @@ struct failure {
 	char what[192];     /* e.g. "connection to 127.0.0.1:5672" */
 	char condition[64]; /* AMQP's */
 	char description[256];
+	bool cut_off; /* the connection just ended: nobody has said why */
 };
 
 /* Prints "PROGRAM: MESSAGE" and a newline on stderr. */

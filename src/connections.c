@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "endpoints.h"
+#include "redirect.h"
 #include "security.h"
 
 #include <netdb.h>
@@ -127,41 +128,6 @@ static void describe(struct failure *failure, const char *description)
 	failure->description[strcspn(failure->description, "\n")] = '\0';
 }
 
-/* A field of what comes with CONDITION, or NULL. */
-static pn_data_t *find_info(pn_condition_t *condition, const char *name)
-{
-	pn_data_t *info = pn_condition_info(condition);
-	pn_data_rewind(info);
-	if (!pn_data_next(info) || pn_data_type(info) != PN_MAP || !pn_data_enter(info))
-		return NULL;
-	return pn_data_lookup(info, name) ? info : NULL;
-}
-
-/* A text among these fields, with PREFIX; nothing if it is not there. */
-static void add_info(struct failure *failure, const char *prefix, pn_data_t *field)
-{
-	pn_bytes_t text = field ? pn_data_get_bytes(field) : (pn_bytes_t){0};
-	size_t length = strlen(failure->description);
-	if (text.size)
-		snprintf(failure->description + length, sizeof failure->description - length,
-			"%s%.*s", prefix, text.size < 128 ? (int)text.size : 128, text.start);
-}
-
-/* Where a redirect points to: "to HOST:PORT/ADDRESS", as far as the peer says. */
-static void describe_redirect(struct failure *failure, pn_condition_t *condition)
-{
-	const char *prefix = *failure->description ? "; to " : "to ";
-	bool numeric = find_info(condition, "network-host");
-	add_info(failure, prefix, find_info(condition, numeric ? "network-host" : "hostname"));
-	pn_data_t *port = find_info(condition, "port");
-	size_t length = strlen(failure->description);
-	if (port && pn_data_type(port) == PN_USHORT)
-		snprintf(failure->description + length, sizeof failure->description - length, ":%u",
-			pn_data_get_ushort(port));
-	add_info(failure, "/", find_info(condition, "address"));
-	failure->description[strcspn(failure->description, "\n")] = '\0';
-}
-
 /* What the peer or the library says, and what that means. */
 static void explain(const struct engine *e, pn_connection_t *connection, pn_condition_t *condition,
 	struct failure *failure)
@@ -170,8 +136,10 @@ static void explain(const struct engine *e, pn_connection_t *connection, pn_cond
 	const char *description = pn_condition_get_description(condition);
 	snprintf(failure->condition, sizeof failure->condition, "%s", name ? name : "");
 	describe(failure, description ? description : "");
+	size_t length = strlen(failure->description);
 	if (pn_condition_is_redirect(condition))
-		describe_redirect(failure, condition);
+		redirect_describe(condition, failure->description + length,
+			sizeof failure->description - length, length ? "; " : "");
 	security_explain(e->options->security, pn_connection_transport(connection), failure);
 }
 
@@ -215,9 +183,10 @@ static bool try_again(struct engine *e, const struct failure *failure)
 
 /* Whether another connection may fare better. One that just ends while who we are is being settled
  * may have been refused, or not: it has been if that was never settled before. */
-static bool may_help(const struct engine *e, const struct failure *failure, bool cut_off)
+static bool may_help(const struct engine *e, const struct failure *failure)
 {
-	if (e->options->listen || (failure->code != EXIT_CONNECTION && !(cut_off && e->attached)))
+	if (e->options->listen
+		|| (failure->code != EXIT_CONNECTION && !(failure->cut_off && e->attached)))
 		return false;
 	return e->options->reconnect_attempts || !strcmp(failure->condition, "proton:io");
 }
@@ -244,14 +213,14 @@ void connections_fail(struct engine *e, pn_connection_t *connection, const char 
 	char name[sizeof failure.what - 32];
 	name_connection(e, c, name, sizeof name);
 	snprintf(failure.what, sizeof failure.what, "%s%s", what, name);
+	failure.cut_off = condition && is_cut_off(condition);
 	if (condition)
 		explain(e, connection, condition, &failure);
 	else
 		describe(&failure, "closed by the peer");
-	bool cut_off = condition && is_cut_off(condition);
 	if (condition && pn_condition_is_redirect(condition))
 		again = false; /* it would be the same */
-	if (!again || !may_help(e, &failure, cut_off) || !try_again(e, &failure))
+	if (!again || !may_help(e, &failure) || !try_again(e, &failure))
 		give_up(e, &failure);
 }
 
@@ -324,7 +293,9 @@ static void time_out(struct engine *e)
 	const char *reason = e->opened ? "no attached link within the connect timeout"
 				       : "no answer within the connect timeout";
 	dialer_stop(&e->dialer);
-	if (*e->dialer.reason)
+	if (*e->last_reason) /* it says more than that this one has had no time */
+		reason = e->last_reason;
+	else if (*e->dialer.reason)
 		reason = e->dialer.reason;
 	for (struct engine_connection *c = e->connections; c < e->connections + e->connection_count;
 		c++)
@@ -345,10 +316,14 @@ static void dial(struct engine *e, int64_t now_ns)
 		engine_turn_by(e, e->dialer.next_ns);
 		engine_turn_when(e, e->dialer.ready_fd, POLLIN);
 		break;
-	case DIALER_CONNECTED: serve(e, dialer_take(&e->dialer), false); break;
+	case DIALER_CONNECTED:
+		*e->last_reason = '\0';
+		serve(e, dialer_take(&e->dialer), false);
+		break;
 	case DIALER_FAILED:
 		found = e->dialer.count;
 		dialer_stop(&e->dialer);
+		snprintf(e->last_reason, sizeof e->last_reason, "%s", e->dialer.reason);
 		attempt_failed(e, e->dialer.reason, found);
 		break;
 	}
@@ -364,11 +339,13 @@ void connections_turn(struct engine *e, int64_t now_ns)
 	if (e->dial_at_ns && now_ns >= e->dial_at_ns)
 		begin_attempt(e, now_ns);
 	if (!e->dial_at_ns) {
+		int64_t give_up_ns = e->attempt_began_ns + e->options->connect_timeout_ns;
 		dial(e, now_ns);
-		if (now_ns >= e->attempt_began_ns + e->options->connect_timeout_ns)
+		bool under_way = e->dialing && !e->dial_at_ns; /* it has not just failed */
+		if (under_way && now_ns >= give_up_ns)
 			time_out(e);
-		else
-			engine_turn_by(e, e->attempt_began_ns + e->options->connect_timeout_ns);
+		else if (under_way)
+			engine_turn_by(e, give_up_ns);
 	}
 	if (e->dial_at_ns)
 		engine_turn_by(e, e->dial_at_ns);

@@ -217,6 +217,7 @@ static void explain_cut(const struct security *s, pn_transport_t *transport, str
 		return;
 	}
 	bool identified = transport && pn_ssl_get_remote_subject(pn_ssl(transport));
+	f->cut_off = true;
 	refuse(f);
 	if (s->options.listen)
 		rephrase(f,

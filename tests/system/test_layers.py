@@ -17,8 +17,8 @@ MODULES = (
     "big_endian clock encoding fatal field histogram kept lines mix outlet section units url",
     "backoff content_check credit groups numbering pacer sequence",
     "report report_hdr report_json report_table stats",
-    "connections dialer endpoints engine listener message poller security socket stamp text"
-    " tls_verdict trace trap",
+    "connections dialer endpoints engine listener message poller redirect security socket stamp"
+    " text tls_verdict trace trap",
     "notes option_check option_connection option_message option_table options parent reporter"
     " signals worker",
     "content incoming outgoing precv printer psend sending",
@@ -41,6 +41,7 @@ SAME_LAYER = {
     ("listener", "poller"),
     ("listener", "socket"),
     ("connections", "endpoints"),
+    ("connections", "redirect"),
     ("connections", "engine"),
     ("endpoints", "connections"),
     ("endpoints", "engine"),

@@ -5,6 +5,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+import certificates
 import pair
 import pytest
 import relay
@@ -384,3 +385,35 @@ def test_orderly_end_is_none_to_mend() -> None:
     psend, precv = pair.run_pair(["-m", "1000", "--reconnect"], ["-m", "500"])
     pair.assert_codes((psend, precv), SHORT, 0)
     assert psend.summary["stop_reason"] == "detached" and not psend.of_kind("error")
+
+
+def close_one(server: socket.socket) -> None:
+    """Lets one client begin, and closes in order, as a balancer does whose servers are down."""
+    client, _ = server.accept()
+    client.settimeout(pair.DEADLINE_S)
+    client.recv(1 << 16)
+    client.close()
+
+
+def test_closed_in_the_handshake(tmp_path: Path) -> None:
+    """Of a connection that is made again: another attempt follows, also with TLS."""
+    files = certificates.Certificates(tmp_path)
+    receiver = pair.start(
+        "precv", "--listen", pair.ANY_PORT, "--forever", *files.server.options
+    )
+    between = relay.start(f"{pair.HOST}:{pair.wait_for(receiver, 'ready')['port']}")
+    target = between.target
+    url = f"amqps://{between.url}"
+    sender = pair.start("psend", url, *RECONNECT, "-d", "2s", "--tls-ca", files.authority.file)
+    pair.wait_for(sender, "interval", 2)
+    with socket.create_server((pair.HOST, 0)) as closing:
+        between.target = closing.getsockname()
+        between.cut()
+        for _ in range(2):
+            close_one(closing)
+        between.target = target
+    psend = pair.finish(sender)
+    precv = finish_receiver(receiver)
+    assert psend.code == 0, psend
+    assert psend.summary["connection"]["reconnects"] == 1
+    assert_all_arrived(psend, precv)
