@@ -245,6 +245,14 @@ static void error(struct reporter *r, const struct failure *f)
 	report_error(&r->report, f);
 }
 
+/* A receiver that leaves in order has had enough, which is for its sender to say: it had more. */
+static void tell_end(const struct reporter *r, const struct note *note)
+{
+	bool sender = r->worker->options->engine.sender;
+	if (sender && note->reason == STOP_DETACHED && note->code == EXIT_SHORT)
+		complain("link detached by the peer before the end");
+}
+
 static void take_note(struct reporter *r)
 {
 	const struct note *note = notes_take(&r->worker->notes);
@@ -261,6 +269,7 @@ static void take_note(struct reporter *r)
 		break;
 	case NOTE_ERROR: error(r, &note->failure); break;
 	case NOTE_END:
+		tell_end(r, note);
 		summarize(r, note);
 		r->finished = true;
 		break;

@@ -212,6 +212,7 @@ def test_receiver_leaves_early() -> None:
     psend, precv = pair.run_pair(["-m", "501"], ["-m", "500"])
     assert precv.code == 0
     assert_short(psend, "detached")
+    assert psend.lines == ["psend: link detached by the peer before the end"]
 
 
 def test_timeout_is_short() -> None:
