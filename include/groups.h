@@ -30,11 +30,15 @@ struct group {
 struct groups {
 	struct group *open; /* as many as are to be interleaved; NULL before the first message */
 	size_t turn;        /* index of the one that the next message is of */
+	struct group last;  /* that of the last message, with it */
 };
 
 /* The group of the next message, which is counted as one of it: its `filled`-th, from 1 on. Ends
  * the process if there is no memory. */
 struct group groups_next(struct groups *g, struct groups_plan *plan);
+
+/* The last message was not sent: it is as if groups_next() had not been called, once. */
+void groups_back(struct groups *g, struct groups_plan *plan);
 
 /* Frees what G has. */
 void groups_free(struct groups *g);

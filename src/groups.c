@@ -31,10 +31,22 @@ struct group groups_next(struct groups *g, struct groups_plan *plan)
 	struct group *turn = &g->open[g->turn];
 	g->turn = (g->turn + 1) % plan->interleave;
 	turn->filled++;
-	struct group group = *turn;
+	g->last = *turn;
 	if (turn->filled == turn->size)
 		*turn = new_group(plan);
-	return group;
+	return g->last;
+}
+
+/* A group that was opened in its place is given up; its number is free again, unless another link
+ * has opened one since. */
+void groups_back(struct groups *g, struct groups_plan *plan)
+{
+	g->turn = (g->turn + plan->interleave - 1) % plan->interleave;
+	struct group *turn = &g->open[g->turn];
+	if (turn->number != g->last.number && plan->next == turn->number + 1)
+		plan->next--;
+	*turn = g->last;
+	turn->filled--;
 }
 
 /* Groups that are not full stay so. */

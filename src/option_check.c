@@ -94,6 +94,8 @@ static void check_events(const struct options *o)
 	if ((flags & O_ACCMODE) == O_RDONLY)
 		fatalx(EXIT_USAGE, "--events: descriptor %" PRIu64 " is not open for writing",
 			o->events_fd);
+	if (o->events_fd == STDOUT_FILENO && (o->print_content || o->print_headers))
+		fatalx(EXIT_USAGE, "--events: descriptor 1 is for the messages that are printed");
 }
 
 /* Two options that name the same file; either may be NULL. */

@@ -10,6 +10,7 @@
 
 #define DEFAULT_HOST      "127.0.0.1"
 #define DEFAULT_PORT      "5672"
+#define DEFAULT_TLS_PORT  "5671"
 #define DEFAULT_ADDRESS   "ppair"
 #define PASSWORD_VARIABLE "PPAIR_PASSWORD"
 #define NO_SASL           "none"
@@ -313,7 +314,8 @@ void option_connection_check(struct options *o)
 {
 	bool connects = o->url || o->broker || o->address;
 	if (o->program == PROGRAM_PRECV && !connects && !o->listen)
-		o->listen = DEFAULT_HOST ":" DEFAULT_PORT;
+		o->listen = o->tls_certificate ? DEFAULT_HOST ":" DEFAULT_TLS_PORT
+					       : DEFAULT_HOST ":" DEFAULT_PORT;
 	if (o->listen)
 		check_listening(o);
 	else

@@ -56,8 +56,8 @@ const struct option_row option_table[] = {
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "user", user), .argument = "NAME",
 		.help = "authenticate as NAME; overrides the URL's"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "password-file", password_file), .argument = "FILE",
-		.help = "with the first line of FILE as password; without it, that of the URL or "
-			"of the environment's PPAIR_PASSWORD"},
+		.help = "the first line of FILE is the password, if the URL has none; without "
+			"either it is the environment's PPAIR_PASSWORD"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "sasl-mechs", sasl_mechanisms), .argument = "LIST",
 		.shown = "PLAIN with a user, else EXTERNAL with a certificate, or ANONYMOUS",
 		.help = "SASL mechanisms that may be used, or none: no SASL; when listening, one "

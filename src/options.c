@@ -282,7 +282,8 @@ static const char DOC_PSEND[] =
 static const char DOC_PRECV[] =
 	"Receives AMQP 1.0 messages as fast as libqpid-proton can, and says where the time went.\v"
 	"URL is [amqp[s]://][USER[:PASSWORD]@]HOST[:PORT][/ADDRESS]; without it, precv listens on "
-	"127.0.0.1:5672, and ends when every sender that attached has detached. A message whose "
+	"127.0.0.1:5672 (5671 with --tls-cert), and ends when every sender that attached has "
+	"detached. A message whose "
 	"body is eos, as psend --send-eos sends it, ends it too.\n\n"
 	"Counts take k m g (powers of 1000), bytes k M G and Ki Mi Gi, times ns us ms s min h "
 	"(no unit: seconds).\n\n"

@@ -63,7 +63,7 @@ static void destroy(struct outgoing *o)
 }
 
 /* A message that was begun and not ended. What it says is for somebody else, if it was not sent
- * before; its number is free again. */
+ * before; its number and its place in a group are free again. */
 static void leave_part(struct sender *s, struct outgoing *o)
 {
 	bool again = o->part.again;
@@ -73,6 +73,8 @@ static void leave_part(struct sender *s, struct outgoing *o)
 	} else if (letter) {
 		content_return(&s->content, letter);
 		o->next_sequence--;
+		if (s->groups.size)
+			groups_back(&o->groups, &s->groups);
 	}
 }
 

@@ -85,6 +85,24 @@ static void test_links_share_the_numbers_only(void **state)
 }
 
 /* All of them. */
+/* As if each third message had been tried twice. */
+static void test_what_was_not_sent_is_taken_back(void **state)
+{
+	(void)state;
+	struct groups_plan plan = {.size = 3, .interleave = 2, .randomize = true}, again = plan;
+	struct groups g = {0}, tried = {0};
+	for (int i = 0; i < 1000; i++) {
+		struct group group = groups_next(&g, &plan);
+		if (i % 3 == 0) {
+			groups_next(&tried, &again);
+			groups_back(&tried, &again);
+		}
+		assert_next(&tried, &again, group.number, group.filled);
+	}
+	groups_free(&g);
+	groups_free(&tried);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +110,7 @@ int main(void)
 		cmocka_unit_test(test_interleaved_groups_take_turns),
 		cmocka_unit_test(test_random_sizes),
 		cmocka_unit_test(test_links_share_the_numbers_only),
+		cmocka_unit_test(test_what_was_not_sent_is_taken_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
