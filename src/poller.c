@@ -14,8 +14,8 @@
 /* As many descriptors are never parked: of a program with one connection, none is. */
 #define IN_USE_MIN 4
 
-/* To park a descriptor and to take it back are four system calls, about as much time as it takes in
- * so many calls of poll(). */
+/* To park a descriptor and to take it back are three system calls, about as much time as it takes
+ * in so many calls of poll(). */
 #define QUIET_TURNS 128
 
 /* In a selectable's record: the number of its seat, as a pointer. */

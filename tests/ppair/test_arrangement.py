@@ -282,7 +282,7 @@ def test_short_and_unfinished_names_are_written_in_full(made: Made) -> None:
 
 
 def test_a_value_that_may_be_left_out_stays_in_its_word(made: Made) -> None:
-    spec = made("--reconnect=5", "--precv", "--recon", "--credit", "7")
+    spec = made("--reconnect=5", "--precv", "--recon", "--credit", "7", "--via", "amqp://b/q")
     assert spec.psend == ("--reconnect=5",)
     assert spec.precv == ("--reconnect", "--reconnect=5", "--credit", "7")
 

@@ -193,18 +193,18 @@ def test_latency_above_an_hour() -> None:
     ],
 )
 def test_receive_rate(options: str, messages: int, rate: float) -> None:
-    """What the slow consumer is told to be, within 5 %: never above it, and below only when the
-    machine has no time for it, which does not happen three times in a row."""
+    """What the slow consumer is told to be, within 5 %: never above it, and below, or busy for most
+    of the time, only when the machine has no time for it, which does not happen six times in a
+    row."""
     measured = []
-    for _ in range(3):
+    for _ in range(6):
         _, precv = pair.run_pair(["-m", "0"], ["-m", str(messages), *options.split()])
         pair.assert_codes([precv], 0)
         summary = precv.summary
         measured.append((messages - 1) / (summary["last_s"] - summary["first_s"]))
         assert summary["messages_per_s"] == pytest.approx(measured[-1], rel=0.01)
-        assert summary["limited_by"] == "pacing"
         assert measured[-1] < 1.05 * rate
-        if measured[-1] > 0.95 * rate:
+        if measured[-1] > 0.95 * rate and summary["limited_by"] == "pacing":
             return
     raise AssertionError(f"{measured} instead of {rate}")
 
