@@ -56,8 +56,8 @@ def test_client_that_does_no_more(program: str, stage: str) -> None:
 @both_programs
 @pytest.mark.parametrize("stage", [*STAGES, "says_little"])
 def test_client_that_stays(program: str, stage: str) -> None:
-    """--connect-timeout is for those that are accepted as well. It does not fail the run, and whoever
-    had a link stays."""
+    """--connect-timeout is for those that are accepted as well. It does not fail the run, and
+    whoever had a link stays."""
     timeout = ["--connect-timeout", "500ms", "--forever", "-m", "0"]
     child, url = pair.listen(program, *timeout, *faults.QUICK)
     peer, linked, silent = (wire.connect(url, wire.opposite(program)) for _ in range(3))
