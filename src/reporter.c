@@ -304,6 +304,7 @@ static void take_orphaning(struct reporter *r)
 	worker_ask_stop(r->worker);
 }
 
+/* A second signal may just have stopped the timer: then there is nothing to read or to wait for. */
 static void take_tick(struct reporter *r)
 {
 	uint64_t ticks;
@@ -377,7 +378,7 @@ int reporter_run(struct worker *worker, const struct options *options, const str
 	r.signal_fd = signals_watch(SIGNALS_GRACE_S);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* both are errors of a write */
-	r.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	r.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (r.timer_fd < 0)
 		fatal(EXIT_INTERNAL, "timer");
 	report_start(&r.report);
