@@ -255,7 +255,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	worker_start(&the_receiver->worker, the_options, the_role, the_receiver);
 	require(STAILQ_EMPTY(&the_receiver->links));
 	worker_join(&the_receiver->worker);
-	incoming_forget(the_receiver);
+	numbering_free_all(&the_receiver->numberings);
 	hang_up();
 	return 0;
 }
