@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -32,9 +31,8 @@ struct reporter {
 	struct report_value values[OPTIONS_MAX];
 	char proton_version[32];
 	int timer_fd, signal_fd;
-	int orphan_fd; /* readable when the parent is gone; -1: none is watched */
-	int signal;    /* that ended the run, or 0 */
-	bool leaving;  /* a second signal has come */
+	int signal;   /* that ended the run, or 0 */
+	bool leaving; /* a second signal has come */
 	bool finished;
 	int64_t began_ns, last_end_ns; /* monotonic; of measuring, and of the last period */
 	uint64_t periods;
@@ -277,34 +275,23 @@ static void take_note(struct reporter *r)
 	notes_done(&r->worker->notes);
 }
 
-/* The first signal ends the run in order, the second at once. */
+/* The first signal ends the run in order, the second at once. The parent's end is like a first
+ * SIGHUP, and never like a second one: a driver that ends us may die before we have. */
 static void take_signal(struct reporter *r)
 {
 	int number;
 	if (read(r->signal_fd, &number, sizeof number) != sizeof number)
 		return;
 	if (!r->signal) {
-		r->signal = number;
+		r->signal = number == SIGNALS_ORPHAN ? SIGHUP : number;
 		worker_ask_stop(r->worker);
-	} else {
+	} else if (number != SIGNALS_ORPHAN) {
 		r->leaving = true;
 		timerfd_settime(r->timer_fd, 0, &(struct itimerspec){0}, NULL);
 		worker_ask_abandon(r->worker);
 	}
 }
 
-/* Like a first SIGHUP. Never like a second one: a driver that ends us may die before we have. */
-static void take_orphaning(struct reporter *r)
-{
-	eventfd_t count;
-	eventfd_read(r->orphan_fd, &count);
-	if (r->signal)
-		return;
-	r->signal = SIGHUP;
-	worker_ask_stop(r->worker);
-}
-
-/* A second signal may just have stopped the timer: then there is nothing to read or to wait for. */
 static void take_tick(struct reporter *r)
 {
 	uint64_t ticks;
@@ -316,10 +303,9 @@ static void take_tick(struct reporter *r)
 static void loop(struct reporter *r)
 {
 	struct pollfd fds[] = {{.fd = r->worker->notes.fd, .events = POLLIN},
-		{.fd = r->signal_fd, .events = POLLIN}, {.fd = r->timer_fd, .events = POLLIN},
-		{.fd = r->orphan_fd, .events = POLLIN}};
+		{.fd = r->signal_fd, .events = POLLIN}, {.fd = r->timer_fd, .events = POLLIN}};
 	while (!r->finished) {
-		int count = poll(fds, 4, r->leaving ? ABANDON_MS : -1);
+		int count = poll(fds, 3, r->leaving ? ABANDON_MS : -1);
 		if (count < 0 && errno != EINTR)
 			fatal(EXIT_INTERNAL, "poll");
 		if (count == 0) { /* the worker is stuck: what we have is all there is */
@@ -335,8 +321,6 @@ static void loop(struct reporter *r)
 			take_signal(r);
 		if (fds[2].revents)
 			take_tick(r);
-		if (fds[3].revents)
-			take_orphaning(r);
 	}
 }
 
@@ -364,18 +348,19 @@ int reporter_run(struct worker *worker, const struct options *options, const str
 	void *self, char **argv)
 {
 	static struct reporter r;
-	r = (struct reporter){.options = options, .worker = worker, .orphan_fd = -1};
+	r = (struct reporter){.options = options, .worker = worker};
 	r.report.run = &r.run;
 	stats_reset(&r.last);
 	stats_reset(&r.summary.total.stats);
 	describe_run(&r, options, argv);
 	open_standard_descriptors();
+	int orphan_fd = -1;
 	if (options->has_parent_fd)
-		r.orphan_fd = parent_watch((int)options->parent_fd, grace_s(options));
+		orphan_fd = parent_watch((int)options->parent_fd, grace_s(options));
 	if (role->open)
 		role->open(self);
 	open_sinks(&r.report, options);
-	r.signal_fd = signals_watch(SIGNALS_GRACE_S);
+	r.signal_fd = signals_watch(orphan_fd, SIGNALS_GRACE_S);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* both are errors of a write */
 	r.timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);

@@ -89,7 +89,7 @@ RESERVED = {
     ),
     "poll.h": {
         *("poller.h", "poller.c", "dialer.c", "lines.c", "outlet.c"),
-        *("parent.c", "printer.c", "reporter.c"),
+        *("parent.c", "printer.c", "reporter.c", "signals.c"),
     },
     "zlib.h": {"content_check.c"},
 }
