@@ -14,6 +14,7 @@ import pair
 import pytest
 
 HANGUP = 128 + signal.SIGHUP
+LEFT = "psend: link detached by the peer before the end"
 SHORT = ["--close-timeout", "300ms"]
 GRACE_S = 2.0  # of SHORT: twice that, rounded up, and a second
 
@@ -68,7 +69,8 @@ def assert_whole(result: pair.Result) -> None:
     """The report has everything, and there is nothing to complain of."""
     kind = "sent" if result.name == "psend" else "received"
     assert sum(i["messages"][kind] for i in result.intervals) == result.messages[kind] > 0
-    assert not result.lines
+    left = result.name == "psend" and result.summary["stop_reason"] == "detached"
+    assert result.lines == ([LEFT] if left else [])
     pair.assert_time_is_whole(result.summary)
     if result.name == "psend":
         pair.assert_accounts(result.summary)
