@@ -43,9 +43,8 @@ def test_credit() -> None:
     assert_limited(psend, "credit")
     assert_limited(precv, "pacing")
     assert precv.summary["credit"]["lowest"] == 0
-    assert psend.summary["credit"]["stalled_s"] == pytest.approx(
-        psend.summary["time_s"]["credit"], rel=0.1
-    )
+    stalled_s, time_s = psend.summary["credit"]["stalled_s"], psend.summary["time_s"]
+    assert 0.9 * time_s["credit"] < stalled_s < 1.1 * (time_s["credit"] + time_s["busy"])
 
 
 def test_settlement() -> None:
