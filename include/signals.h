@@ -17,4 +17,7 @@
  * it still runs. */
 int signals_watch(int orphan_fd, unsigned grace_s);
 
+/* Ends the watching, and closes the descriptor. */
+void signals_end(void);
+
 #endif

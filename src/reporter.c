@@ -371,8 +371,8 @@ int reporter_run(struct worker *worker, const struct options *options, const str
 	loop(&r);
 	worker_join(worker);
 	security_destroy(options->security);
-	close(r.signal_fd);
 	close(r.timer_fd);
 	bool written = report_close(&r.report);
+	signals_end(); /* no sooner: what is written last may have no reader */
 	return written || r.summary.exit_code ? r.summary.exit_code : EXIT_INTERNAL;
 }
