@@ -62,3 +62,9 @@ def assert_bodies(seen: list[dict[str, Any]], expected: list[bytes]) -> None:
 def settle_words(presettled: bool) -> list[str]:
     """For psend and for peers."""
     return ["--presettled"] if presettled else []
+
+
+def end_of(kind: str, messages: int) -> list[str]:
+    """For precv, when it listens: whose end is its own. uamqp may drop its socket before what it
+    has written last, its farewell, has been read."""
+    return ["-m", str(messages)] if kind == "uamqp" else []

@@ -30,7 +30,7 @@ def test_psend_listens(kind: str, presettled: bool) -> None:
 @CLIENTS
 def test_precv_listens(kind: str, presettled: bool) -> None:
     """The peer connects and sends."""
-    receiver, url = pair.listen("precv", "--verify-sequence")
+    receiver, url = pair.listen("precv", "--verify-sequence", *checks.end_of(kind, MESSAGES))
     peer = peers.connect(kind, "send", url, MESSAGES, *checks.settle_words(presettled))
     events = peers.finish(peer)
     checks.assert_received(pair.finish(receiver), MESSAGES)
@@ -64,7 +64,7 @@ def test_precv_connects(kind: str, presettled: bool) -> None:
 @CLIENTS
 def test_rich_messages(kind: str) -> None:
     """Every section there is; properties on both sides of sn and ts, some of them look-alikes."""
-    receiver, url = pair.listen("precv", "--verify-sequence")
+    receiver, url = pair.listen("precv", "--verify-sequence", *checks.end_of(kind, MESSAGES))
     peers.finish(peers.connect(kind, "send", url, MESSAGES, "--rich", "--hop"))
     checks.assert_received(pair.finish(receiver), MESSAGES)
 
@@ -72,7 +72,7 @@ def test_rich_messages(kind: str) -> None:
 @CLIENTS
 def test_native_numbers(kind: str) -> None:
     """sn is of the type that the peer's library makes of its language's numbers."""
-    receiver, url = pair.listen("precv", "--verify-sequence")
+    receiver, url = pair.listen("precv", "--verify-sequence", *checks.end_of(kind, MESSAGES))
     peers.finish(peers.connect(kind, "send", url, MESSAGES, "--native"))
     checks.assert_received(pair.finish(receiver), MESSAGES)
 
@@ -82,7 +82,8 @@ def test_native_numbers(kind: str) -> None:
 def test_large_messages_come(kind: str, frame: str) -> None:
     """Each of many frames, as the peer's library cuts them. (uamqp cannot make a larger frame than
     64 KiB, nor a smaller one than a peer allows.)"""
-    receiver, url = pair.listen("precv", "--verify-sequence", "--max-frame", frame)
+    words = ["--max-frame", frame, *checks.end_of(kind, 20)]
+    receiver, url = pair.listen("precv", "--verify-sequence", *words)
     peers.finish(peers.connect(kind, "send", url, 20, "--body", "X" * LARGE))
     checks.assert_received(pair.finish(receiver), 20, LARGE)
 
@@ -109,7 +110,7 @@ def test_outcomes(kind: str, outcome: str) -> None:
 @CLIENTS
 def test_sasl_anonymous(kind: str) -> None:
     """A client that begins with SASL is served like one that does not."""
-    receiver, url = pair.listen("precv", "--verify-sequence")
+    receiver, url = pair.listen("precv", "--verify-sequence", *checks.end_of(kind, MESSAGES))
     peers.finish(peers.connect(kind, "send", url, MESSAGES, "--sasl"))
     checks.assert_received(pair.finish(receiver), MESSAGES)
 
@@ -145,6 +146,7 @@ def test_precv_listens_with_tls(
     kind: str, authority: certificates.Authority, own: certificates.Identity
 ) -> None:
     """The peer verifies it."""
-    receiver, url = pair.listen("precv", "--verify-sequence", *own.options)
+    words = [*own.options, *checks.end_of(kind, MESSAGES)]
+    receiver, url = pair.listen("precv", "--verify-sequence", *words)
     peers.finish(peers.connect(kind, "send", url, MESSAGES, "--ca", authority.file))
     checks.assert_received(pair.finish(receiver), MESSAGES)

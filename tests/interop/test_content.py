@@ -114,7 +114,7 @@ PRINTED = {
 
 def printed_of(kind: str, *words: str, option: str = "--print-content") -> str:
     """By precv, of what a peer with these words has sent."""
-    receiver, url = pair.listen("precv", "--verify-sequence", option)
+    receiver, url = pair.listen("precv", "--verify-sequence", option, *checks.end_of(kind, 3))
     peers.finish(peers.connect(kind, "send", url, 3, *words))
     precv = pair.finish(receiver)
     pair.assert_codes([precv], 0)

@@ -270,7 +270,10 @@ def test_interrupted(ppair: Launcher, heard: dict[str, Tap]) -> None:
 def test_growth_is_found(ppair: Launcher) -> None:
     """Of both, as the receiver settles nothing and what is unsettled is kept."""
     words = ["--ack-frequency 1m", "--credit 1m", "--receive-rate 50000"]
-    ended = ppair.run("soak", "--duration", "3s", "--precv", " ".join(words), "--out", "out")
+    unbounded = ["--max-unsettled", "1m"]
+    ended = ppair.run(
+        *("soak", "--duration", "3s", *unbounded, "--precv", " ".join(words), "--out", "out")
+    )
     assert ended.code == 7, ended
     assert_table(ended.stdout, "The soak FAILED.")
     found = verdicts_in(ppair)
