@@ -41,7 +41,6 @@ struct engine_options {
 	uint64_t session_window_bytes;   /* 0: unlimited */
 	int sndbuf_bytes, rcvbuf_bytes;  /* 0: the kernel's */
 	bool presettled;                 /* sender: nothing waits for a disposition */
-	bool paced;           /* receiver: messages wait until they are due, nothing else may */
 	uint64_t drain_batch; /* deliveries handed over in one callback, 0: all there are */
 };
 

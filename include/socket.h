@@ -32,10 +32,8 @@ void socket_name_peer(int fd, char name[SOCKET_NAME_SIZE]);
 /* Our own end of FD as two texts; false if it has none. */
 bool socket_local_address(int fd, char host[NI_MAXHOST], char port[8]);
 
-/* Reads and writes for TRANSPORT on FD from now on, and closes FD when that has ended. What is read
- * at a time is what the kernel has, up to 64 KiB; a PATIENT reader takes 8 KiB, which it does not
- * take long to make events of. */
-void socket_serve(pn_reactor_t *reactor, int fd, pn_transport_t *transport, bool patient);
+/* Reads and writes for TRANSPORT on FD from now on, and closes FD when that has ended. */
+void socket_serve(pn_reactor_t *reactor, int fd, pn_transport_t *transport);
 
 /* What TRANSPORT wants may have changed (PN_TRANSPORT). */
 void socket_update(pn_transport_t *transport);

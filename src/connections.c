@@ -83,7 +83,7 @@ static pn_connection_t *serve(struct engine *e, int fd, bool server)
 	if (e->options->idle_timeout_ms)
 		pn_transport_set_idle_timeout(transport, e->options->idle_timeout_ms);
 	pn_decref(transport);
-	socket_serve(e->reactor, fd, transport, e->options->paced);
+	socket_serve(e->reactor, fd, transport);
 	return connection;
 }
 

@@ -190,7 +190,6 @@ void option_check(struct options *o)
 		.sndbuf_bytes = (int)o->sndbuf_bytes,
 		.rcvbuf_bytes = (int)o->rcvbuf_bytes,
 		.presettled = o->presettled,
-		.paced = is_paced(o),
 		.drain_batch = o->drain_batch,
 	};
 }

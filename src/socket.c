@@ -15,15 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 /* In a selectable's record: the transport, which it owns; in the transport's: the selectable. */
 PN_HANDLE(SOCKET_OTHER)
-
-/* What is read at a time beyond the transport's own buffer, which has 8 KiB. Copying that costs
- * less than a system call and a turn for each 8 KiB: a fifth of a receiver's time. */
-#define READ_MORE_BYTES (56 * 1024)
 
 /* ---- descriptors ---- */
 
@@ -133,32 +128,17 @@ static bool in_passing(int error)
 	return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-/* What did not fit the transport's own buffer. */
-static void process_more(pn_transport_t *transport, const char *bytes, size_t count)
-{
-	ssize_t capacity;
-	while (count && (capacity = pn_transport_capacity(transport)) > 0) {
-		size_t part = count < (size_t)capacity ? count : (size_t)capacity;
-		memcpy(pn_transport_tail(transport), bytes, part);
-		trap_process(transport, part);
-		bytes += part;
-		count -= part;
-	}
-}
-
-static void read_in(pn_selectable_t *selectable, size_t more_bytes)
+/* As much as the transport's own buffer has room for, 8 KiB: what is granted to the sender is
+ * written before more is read. A receiver that read all that is there would take a small window
+ * whole, and its sender would wait meanwhile. */
+static void readable(pn_selectable_t *selectable)
 {
 	pn_transport_t *transport = transport_of(selectable);
 	ssize_t capacity = pn_transport_capacity(transport);
 	if (capacity > 0) {
-		char more[READ_MORE_BYTES];
-		struct iovec parts[] = {
-			{pn_transport_tail(transport), (size_t)capacity}, {more, more_bytes}};
-		ssize_t got = readv(pn_selectable_get_fd(selectable), parts, 2);
-		if (got > capacity) {
-			trap_process(transport, (size_t)capacity);
-			process_more(transport, more, (size_t)(got - capacity));
-		} else if (got > 0) {
+		ssize_t got = read(pn_selectable_get_fd(selectable), pn_transport_tail(transport),
+			(size_t)capacity);
+		if (got > 0) {
 			trap_process(transport, (size_t)got);
 		} else if (got == 0 || !in_passing(errno)) {
 			if (got < 0)
@@ -167,16 +147,6 @@ static void read_in(pn_selectable_t *selectable, size_t more_bytes)
 		}
 	}
 	update(selectable, transport);
-}
-
-static void readable(pn_selectable_t *selectable)
-{
-	read_in(selectable, READ_MORE_BYTES);
-}
-
-static void readable_patiently(pn_selectable_t *selectable)
-{
-	read_in(selectable, 0);
 }
 
 static void writable(pn_selectable_t *selectable)
@@ -233,11 +203,11 @@ static void finalize(pn_selectable_t *selectable)
 }
 
 /* The two know each other, until the selectable is no more. */
-void socket_serve(pn_reactor_t *reactor, int fd, pn_transport_t *transport, bool patient)
+void socket_serve(pn_reactor_t *reactor, int fd, pn_transport_t *transport)
 {
 	pn_selectable_t *selectable = pn_reactor_selectable(reactor);
 	pn_selectable_set_fd(selectable, fd);
-	pn_selectable_on_readable(selectable, patient ? readable_patiently : readable);
+	pn_selectable_on_readable(selectable, readable);
 	pn_selectable_on_writable(selectable, writable);
 	pn_selectable_on_error(selectable, hung_up);
 	pn_selectable_on_expired(selectable, expired);
