@@ -13,7 +13,7 @@ import shutil
 import signal
 import time
 from collections.abc import Coroutine, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from . import advice, certificates, host, machine, pair, store
@@ -108,6 +108,13 @@ async def measure(results: Results, number: int, repetition: int, progress: Prog
     if cancelled:
         raise cancelled
     return run
+
+
+async def settle(time_s: float) -> None:
+    """Lets what the last run has left behind come to rest; a signal ends that too."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(time_s):
+            await asyncio.Event().wait()  # which nobody sets
 
 
 async def measure_all(
