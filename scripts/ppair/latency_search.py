@@ -92,12 +92,13 @@ async def _run(search: Search, label: str, rate: float | None, words: Sequence[s
         spec = closed(search.base) if rate is None else paced(search.base, rate)
         point = Point(len(results.plan.points), {AXIS: label}, spec.plus(psend=tuple(words)))
         store.add_points(results, [point])
+    if rate is not None:
+        search.rates[label] = rate
     if results.runs:
         await experiment.settle(search.settle_s)
     repetition = len(results.of_point(point.id))
     run = await experiment.measure(results, point.id, repetition, search.progress)
     if rate is not None:
-        search.rates[label] = rate
         why = trouble(results, run)
         if why:
             search.troubles[run.folder] = why

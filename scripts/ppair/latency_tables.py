@@ -6,8 +6,7 @@ than it needs (p99.9: 1000) is left out, as it would be their maximum.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from .latency_search import AXIS, CLOSED, Search, share_of
 from .metrics import PRIMARY
 from .programs import PRECV, PSEND
 from .results import GOOD, Point, Results, Run
-from .slo import messages_needed
+from .slo import messages_needed, value_ns
 from .units import digits
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
@@ -51,7 +50,7 @@ def step_of(search: Search, point: Point) -> Step:
     """From its good runs."""
     results, label = search.results, point.values[AXIS]
     good = results.good(point.id)
-    whys = [search.troubles[r.folder] for r in results.of_point(point.id) if _why(search, r)]
+    whys = [why for run in results.of_point(point.id) if (why := _why(search, run))]
     offered = search.rates.get(label)
     sent = results.aggregate(point.id, PRIMARY if offered is None else "achieved_per_s")
     middle = tables.median_run(results, point.id)
@@ -70,7 +69,9 @@ def step_of(search: Search, point: Point) -> Step:
 
 
 def _why(search: Search, run: Run) -> str | None:
-    return search.troubles.get(run.folder)
+    """It was not sustained, or cannot tell."""
+    known = None if run.status == GOOD else run.why or run.status
+    return search.troubles.get(run.folder, known)
 
 
 def _p99(found: Histogram) -> int | None:
@@ -125,33 +126,35 @@ def _slo_numbers(search: Search, steps: list[Step]) -> dict[str, Any]:
 
 # ---- tables ----
 
-Cell = Callable[[Step], float | int | None]
+Column = tuple[str, list[str]]  # heading and cells
 
 
-def _times(heading: str, cell: Cell, steps: list[Step]) -> tuple[str, list[str]]:
-    values = [cell(step) for step in steps]
-    shown = [None if value is None else value / 1e3 for value in values]
+def _times(heading: str, values_ns: list[int | None]) -> Column:
+    shown = [None if value is None else value / 1e3 for value in values_ns]
     decimals = tables.decimals_for(shown)
     return heading, [tables.fixed(value, decimals) for value in shown]
 
 
-def _rates(heading: str, cell: Cell, steps: list[Step]) -> tuple[str, list[str]]:
-    return heading, [digits(cell(step), 5) for step in steps]
+def _rates(heading: str, values: Iterable[float | None]) -> Column:
+    return heading, [digits(value, 5) for value in values]
 
 
 def step_table(loop: Step | None, steps: list[Step]) -> dict[str, Any]:
     """Latency from the intended time, and beside it what is timed from the actual sending."""
     rows = ([loop] if loop else []) + steps
-    columns = [("load", [row.label for row in rows])]
-    columns.append(_rates("offered/s", lambda row: row.offered_per_s, rows))
-    columns.append(_rates("sent/s", lambda row: row.sent_per_s, rows))
-    for name in PERCENTILES:
-        columns.append(_times(f"lat {name} us", lambda row, n=name: row.latency_ns[n], rows))  # type: ignore[misc]
+    columns = [
+        ("load", [row.label for row in rows]),
+        _rates("offered/s", (row.offered_per_s for row in rows)),
+        _rates("sent/s", (row.sent_per_s for row in rows)),
+        *(_times(f"lat {name} us", [row.latency_ns[name] for row in rows]) for name in PERCENTILES),
+    ]
     if any(row.settlement_p99_ns is not None for row in rows):
-        columns.append(_times("settled p99 us", lambda row: row.settlement_p99_ns, rows))
-    columns.append(_times("delay p99 us", lambda row: row.send_delay_p99_ns, rows))
-    columns.append(("kept up", [KEPT_UP[row.kept_up] for row in rows]))
-    columns.append(("limited by", [row.limited_by or "-" for row in rows]))
+        columns.append(_times("settled p99 us", [row.settlement_p99_ns for row in rows]))
+    columns += [
+        _times("delay p99 us", [row.send_delay_p99_ns for row in rows]),
+        ("kept up", [KEPT_UP[row.kept_up] for row in rows]),
+        (tables.LIMIT, [row.limited_by or "-" for row in rows]),
+    ]
     return _table("Latency against load", columns, list(_notes(loop, rows)))
 
 
@@ -188,24 +191,24 @@ def _search_table(search: Search, kind: str, title: str) -> dict[str, Any]:
     ]
     found.sort(key=lambda pair: (pair[0], pair[1].repetition))
     name = search.slo.name if search.slo and kind == "slo" else "p99"
-    columns = [("offered/s", [digits(rate, 5) for rate, _ in found])]
-    for heading, metric in (("sent/s", "achieved_per_s"), ("received/s", PRIMARY)):
-        columns.append((heading, [digits(run.metrics.get(metric), 5) for _, run in found]))
-    columns.append((f"lat {name} us", [_value_us(search, run, name) for _, run in found]))
-    whys = [search.troubles.get(run.folder) for _, run in found]
-    columns.append(("sustained", [f"no: {why}" if why else "yes" for why in whys]))
+    whys = [_why(search, run) for _, run in found]
+    columns = [
+        _rates("offered/s", (rate for rate, _ in found)),
+        _rates("sent/s", (run.metrics.get("achieved_per_s") for _, run in found)),
+        _rates("received/s", (run.metrics.get(PRIMARY) for _, run in found)),
+        _times(f"lat {name} us", [_value_ns(search, run, name) for _, run in found]),
+        ("sustained", [f"no: {why}" if why else "yes" for why in whys]),
+    ]
     return _table(title, columns, [])
 
 
-def _value_us(search: Search, run: Run, name: str) -> str:
+def _value_ns(search: Search, run: Run, name: str) -> int | None:
     if run.status != GOOD:
-        return "-"
-    latency = run_files.distribution(search.results, [run], PRECV)
-    value = latency.max_ns if name == "max" else latency.percentile_ns(float(name[1:]))
-    return digits(None if value is None else value / 1e3)
+        return None
+    return value_ns(run_files.distribution(search.results, [run], PRECV), name)
 
 
-def _table(title: str, columns: list[tuple[str, list[str]]], notes: list[str]) -> dict[str, Any]:
+def _table(title: str, columns: list[Column], notes: list[str]) -> dict[str, Any]:
     rows = [list(row) for row in zip(*(cells for _, cells in columns))]
     return {"title": title, "headings": [name for name, _ in columns], "rows": rows, "notes": notes}
 
@@ -213,12 +216,12 @@ def _table(title: str, columns: list[tuple[str, list[str]]], notes: list[str]) -
 # ---- sentences ----
 
 
-def time_words(value_ns: float | None) -> str:
+def time_words(time_ns: float | None) -> str:
     """85 us, 2.1 ms, 1.3 s"""
-    if value_ns is None:
+    if time_ns is None:
         return "-"
-    unit, of_unit = next((u for u in (("s", 1e9), ("ms", 1e6)) if value_ns >= u[1]), ("us", 1e3))
-    return f"{digits(value_ns / of_unit, 3)} {unit}"
+    unit, of_unit = next((u for u in (("s", 1e9), ("ms", 1e6)) if time_ns >= u[1]), ("us", 1e3))
+    return f"{digits(time_ns / of_unit, 3)} {unit}"
 
 
 def _sentences(
@@ -234,7 +237,7 @@ def _sentences(
             for step in told
         ).capitalize() + "."
     over = next((s for s in reversed(steps) if (share_of(s.label) or 0) > 1), None)
-    if over and over.latency_ns["p99"] is not None:
+    if over and not over.kept_up and over.latency_ns["p99"] is not None:
         yield _overload_sentence(loop, over)
     if search.slo:
         yield _slo_sentence(search, steps, numbers)
@@ -267,8 +270,9 @@ def _overload_sentence(loop: Step | None, over: Step) -> str:
             f"; settlement, from when they were sent, as a closed loop would have it, has p99 "
             f"{time_words(over.settlement_p99_ns)}"
         )
-    if loop and loop.latency_ns["p99"] is not None:
-        text += f"; a closed loop, as fast as it can, shows p99 {time_words(loop.latency_ns['p99'])}"
+    shown = loop.latency_ns["p99"] if loop else None
+    if shown is not None:
+        text += f"; a closed loop, as fast as it can, shows p99 {time_words(shown)}"
     return f"{text}."
 
 
@@ -279,7 +283,8 @@ def _slo_sentence(search: Search, steps: list[Step], numbers: dict[str, Any]) ->
     if not search.slo_trials:
         return f"{what}: not looked for."
     if found["every"]:
-        return f"{what}: at every rate that is sustained, up to {digits(found['per_s'])} messages/s."
+        most = digits(found["per_s"])
+        return f"{what}: at every rate that is sustained, up to {most} messages/s."
     if found["per_s"] is None:
         least = digits(found["least_tried_per_s"])
         return f"{what}: at no rate that was tried, down to {least} messages/s."

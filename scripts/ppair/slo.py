@@ -19,16 +19,15 @@ class Slo:
     name: str  # p99, p99.9, max
     limit_ns: int
 
-    def value_ns(self, latency: Histogram) -> int | None:
-        """What is to be below the limit; None if there are no values."""
-        match = FORM.fullmatch(self.name)
-        assert match
-        return latency.percentile_ns(float(match[1])) if match[1] else latency.max_ns
-
     def is_met(self, latency: Histogram) -> bool:
         """Not without values."""
-        value_ns = self.value_ns(latency)
-        return value_ns is not None and value_ns < self.limit_ns
+        value = value_ns(latency, self.name)
+        return value is not None and value < self.limit_ns
+
+
+def value_ns(latency: Histogram, name: str) -> int | None:
+    """The percentile, or maximum, of that name; None if there are no values."""
+    return latency.max_ns if name == "max" else latency.percentile_ns(float(name[1:]))
 
 
 def parse(text: str) -> Slo:

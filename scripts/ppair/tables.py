@@ -36,12 +36,16 @@ USUAL = (
     "latency_p99_ns",
     "settlement_p50_ns",
     "settlement_p99_ns",
+    "round_trip_p50_ns",
+    "round_trip_p99_ns",
+    "target_per_s",
+    "send_delay_p99_ns",
     "psend_cpu_percent",
     "precv_cpu_percent",
     "stalled_percent",
 )
 # Columns that are there if there is something to be seen.
-TROUBLE = ("reconnects", "disconnected_s", "resent", "duplicated")
+TROUBLE = ("late", "skipped", "backlog", "reconnects", "disconnected_s", "resent", "duplicated")
 LIMIT = "limited by"
 STATISTICS = ("median", "mean", "stddev", "spread %")
 MEDIAN_NOTE = "Every number is the median of a point's good runs"
@@ -271,7 +275,7 @@ def _statistics(found: Aggregate | None, metric: Metric) -> list[str]:
 
 
 def finding_tables(results: Results) -> list[Table]:
-    """What tune, compare and soak have to show."""
+    """What tune, latency, compare and soak have to show."""
     return [finding_table(found) for found in results.findings.get("tables", ())]
 
 
@@ -324,10 +328,11 @@ def warning_lines(results: Results) -> list[str]:
 def all_tables(results: Results) -> list[Table]:
     """Those of the text report, the most important first.
 
-    What tune has measured is in its findings, by window; points in the order of the search are not
-    for people.
+    What tune and latency have measured is in their findings; points in the order of a search are
+    not for people.
     """
-    measured = [] if results.plan.command == "tune" else [main_table(results)]
+    searched = results.plan.command in ("tune", "latency") and results.findings
+    measured = [] if searched else [main_table(results)]
     return [*finding_tables(results), *measured, environment_table(results)]
 
 

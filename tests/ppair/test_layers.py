@@ -33,15 +33,17 @@ STACK: tuple[tuple[str, ...], ...] = (
     (  # numbers
         *("metrics", "facts", "accounting", "advice", "verdicts"),
         *("inference", "fits", "credit_fits", "size_cost", "tuning"),
+        *("sustain", "slo"),
     ),
     ("results", "presets", "plots_scale"),  # what is planned and what came out
     (  # one run
         *("store", "run_files", "host", "peer", "pair", "arrangement", "progress"),
-        "certificates",
+        *("certificates", "phases"),
     ),
     ("experiment", "provenance", "tables", "plots_style"),
-    ("comparison", "credit_search"),
-    ("plots_heat", "plots_line", "plots_time", "formats_iperf", "formats_quiver"),
+    ("comparison", "credit_search", "latency_search"),
+    ("latency_tables",),
+    ("plots_heat", "plots_line", "plots_load", "plots_time", "formats_iperf", "formats_quiver"),
     ("plots", "formats"),
     ("page",),
     ("output",),
@@ -69,7 +71,9 @@ SAME_LAYER = {
     ("arrangement", "host"),
     ("pair", "host"),
     ("pair", "peer"),
+    ("pair", "phases"),
     ("peer", "host"),
+    ("plots_load", "plots_time"),
     ("tables", "provenance"),
 }
 # What it may name in type hints alone, so that it is not imported when ppair runs.
@@ -84,14 +88,14 @@ FOR_TYPES = {
 }
 # What shows results reads files alone.
 READERS = (
-    "provenance tables plots_style plots_heat plots_line plots_time plots page formats "
+    "provenance tables plots_style plots_heat plots_line plots_load plots_time plots page formats "
     "formats_iperf formats_quiver commands.report"
 ).split()
 MEASURERS = {"certificates", "host", "peer", "pair", "arrangement", "progress", "experiment"}
 
 # Libraries that only these modules may import.
 RESERVED = {
-    "matplotlib": {"plots_style", "plots_heat", "plots_line", "plots_time"},
+    "matplotlib": {"plots_style", "plots_heat", "plots_line", "plots_load", "plots_time"},
     "numpy": {"ranks", "inference", "fits", "credit_fits", "plots_heat"},
     "scipy": {"ranks", "inference", "fits", "credit_fits"},
     "rich": {"progress"},
@@ -219,7 +223,7 @@ def test_libraries(file: Path) -> None:
         assert library in sys.stdlib_module_names or library in HEAVY, library
 
 
-@pytest.mark.parametrize("command", ["run", "sweep", "soak"])
+@pytest.mark.parametrize("command", ["run", "sweep", "latency", "soak"])
 def test_libraries_are_loaded_when_they_are_needed(command: str) -> None:
     """Which is not before a run, whose processors they would share."""
     program = (
