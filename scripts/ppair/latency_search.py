@@ -132,12 +132,21 @@ def trouble(results: Results, run: Run) -> str | None:
 
 def seen(results: Results, run: Run) -> Seen:
     """From its event files."""
+    numbers = run.metrics
+    spans = [_span_s(results, run, peer) for peer in run_files.peers(run, PSEND)]
     return Seen(
-        run.metrics["target_per_s"] or 0.0,
-        run.metrics["rate_met"] == 1,
+        numbers["target_per_s"] or 0.0,
+        (numbers["backlog"] or 0) + (numbers["skipped"] or 0),
+        max(spans, default=0.0),
+        numbers["rate_met"] == 1,
         tuple(_backlogs(results, run, peer) for peer in run_files.peers(run, PSEND)),
         tuple(_latencies(results, run, peer) for peer in run_files.peers(run, PRECV)),
     )
+
+
+def _span_s(results: Results, run: Run, peer: run_files.Peer) -> float:
+    summary = run_files.first(results, run, peer, "summary")
+    return float(summary["wall_s"]) if summary else 0.0
 
 
 def _backlogs(results: Results, run: Run, peer: run_files.Peer) -> Samples:

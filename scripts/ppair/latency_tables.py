@@ -228,6 +228,12 @@ def _sentences(
     search: Search, loop: Step | None, steps: list[Step], numbers: dict[str, Any]
 ) -> Iterator[str]:
     yield _rate_sentence(numbers)
+    missed = [s.label for s in steps if s.kept_up is False and (share_of(s.label) or 0) <= 1]
+    if missed:
+        yield (
+            f"Not kept up with below it: {', '.join(missed)}. The path or the machine is not "
+            "steady; a longer --probe makes it more certain."
+        )
     told = [s for s in steps if s.label in (_label(HALF), _label(NEAR)) and s.kept_up]
     if told:
         yield "; ".join(

@@ -165,19 +165,25 @@ def seen(
     backlog: Callable[[float], float] = lambda time_s: 0.0,
     latency: Callable[[float], float] = lambda time_s: 2e-4,
     met: bool = True,
+    missing: float = 0.0,
 ) -> Seen:
     """Of a second at 1000 messages/s."""
     backlogs = tuple((t, backlog(t)) for t in TIMES)
-    return Seen(1000.0, met, (backlogs,), (tuple((t, latency(t)) for t in TIMES),))
+    return Seen(1000.0, missing, 1.0, met, (backlogs,), (tuple((t, latency(t)) for t in TIMES),))
 
 
 def test_kept_up() -> None:
     assert sustain.trouble(seen()) is None
-    assert sustain.trouble(Seen(1000.0, True, (), ())) is None
+    assert sustain.trouble(Seen(1000.0, 0.0, 1.0, True, (), ())) is None
 
 
 def test_a_rate_that_was_missed() -> None:
-    assert sustain.trouble(seen(met=False)) == "less was sent than was due"
+    """But for the messages of the last 10 ms, or 1 % of a short run; or what psend calls met."""
+    assert sustain.trouble(seen(met=False, missing=11)) == "less was sent than was due"
+    assert sustain.trouble(seen(met=False, missing=9)) is None
+    assert sustain.trouble(seen(met=True, missing=11)) is None
+    short = Seen(1000.0, 4.0, 0.3, False, (), ())
+    assert sustain.trouble(short) == "less was sent than was due"
 
 
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
