@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fake_peer import told
 from launch import Ended, Launcher
-from ppair import latency_search, latency_tables, phases, plots, slo, store
+from ppair import latency_search, latency_tables, phases, plots, plots_load, slo, store
 from ppair.failure import Failure
 from ppair.histogram import Histogram
 from ppair.results import Results
@@ -93,6 +93,26 @@ def test_report_shows_it_again(ppair: Launcher, fakes: Fakes) -> None:
     for page in pages:
         assert page.count("<svg") == 3 and "<h2>Latency against load</h2>" in page
     assert pages[0] == pages[1]
+
+
+def test_pictures(ppair: Launcher, fakes: Fakes) -> None:
+    """Steps by rate, those that were not kept up with hollow; what a closed loop does not see."""
+    ended = run(ppair, fakes(*knee(slow=500)), *FEW, "--slo", "p99=1ms", "--budget", "1s")
+    assert ended.code == 0, ended
+    results = ppair.results("out")
+    assert [step["label"] for step in plots_load.steps(results)] == ["50%", "100%", "150%"]
+    assert [one.label for one in plots_load.step_curves(results)] == ["50%", "100%", "150%"]
+    labels = [one.label for one in plots_load.omission_curves(results)]
+    assert labels[0] == "open loop, 150%: from when due to received" and len(labels) == 4
+    load, percentiles, omission = plots.pictures(results)
+    assert "Hollow" in (drawn := plots.svg_of(load)) and "Dotted" in drawn
+    hollow = drawn.count("fill: #ffffff") + drawn.count('fill="#ffffff"')
+    results.findings["latency"]["steps"][2]["kept_up"] = True
+    drawn = plots.svg_of(load)
+    assert "Hollow" not in drawn
+    assert drawn.count("fill: #ffffff") + drawn.count('fill="#ffffff"') < hollow
+    assert not plots_load.omission_curves(results)
+    assert "150%" in plots.svg_of(percentiles) and omission.name.startswith("03-")
 
 
 def test_words_of_the_programs(ppair: Launcher, fakes: Fakes) -> None:
