@@ -156,9 +156,12 @@ def _weighted(events: Sequence[Event], key: str) -> float | None:
     return _share(math.fsum(value * count for value, count in known), sum(n for _, n in known))
 
 
+OF_ALL = ("latency_ns", "settlement_ns")  # distributions that every program of its kind has
+
+
 def merged(events: Sequence[Event], name: str) -> histogram.Histogram:
     """The distribution of that name, of all that have it; of none it is empty."""
-    found = [event[name] for event in events if event.get(name)]
+    found = [event[name] for event in events if name in OF_ALL or event.get(name)]
     return histogram.merge([histogram.from_distribution(one) for one in found])
 
 

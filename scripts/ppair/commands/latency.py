@@ -6,12 +6,14 @@
 
 First a closed loop, as fast as the path lets it; then a search for the highest rate that the path
 sustains: all that is due is sent and received, and neither the sender's backlog nor the latency
-grows. Then that rate's steps, each for --duration. Latency is from when a message was due. Beside
-it is what a closed loop would see: settlement, from when a message was sent, which leaves out the
-time that it had to wait before that.
+grows. Then that rate's steps, each for --duration [2s] after --warmup [300ms]. Latency is from when
+a message was due. Beside it is what a closed loop would see: settlement, from when a message was
+sent, which leaves out the time that it had to wait before that.
 
 --slo asks for the highest rate at which a percentile of the latency is below a limit: p50, p99,
 p99.9, p99.99 or any other, or max. It lies between two steps, and is narrowed down by further runs.
+
+Several senders share the rate evenly, and their schedules are out of phase by as much as they can.
 """
 
 from __future__ import annotations
