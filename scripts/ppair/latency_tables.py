@@ -162,11 +162,13 @@ KEPT_UP = {True: "yes", False: "no", None: "-"}
 
 
 def _notes(loop: Step | None, rows: list[Step]) -> Iterator[str]:
-    yield (
-        "Latency is from the time at which a message was due until it was received. What is timed "
-        "from the actual sending does not see the wait before it: settled (to the peer's answer). "
-        "The two differ by delay, from when it was due until it was sent."
-    )
+    text = "Latency is from when a message was due until it was received; delay, until it was sent."
+    if any(row.settlement_p99_ns is not None for row in rows):
+        text += (
+            " Settled is from the actual sending to the peer's answer, as a closed loop has it: "
+            "it does not see the delay."
+        )
+    yield text
     if loop:
         yield (
             "In the closed loop a message is due when the one before it has let it: its latency is "
