@@ -12,16 +12,13 @@ from typing import Any
 from . import run_files
 from .events import Event
 from .histogram import Histogram
-from .metrics import batch_times
+from .metrics import BY_NAME, PRIMARY, batch_times
 from .programs import PSEND
 from .results import Point, Results
+from .table import MISSING
+from .tables import shown_column
 from .units import digits
 
-HEADINGS = (
-    *("batch", "variant", "batches", "messages", "msg/s", "MB/s"),
-    *("first ns p50", "batch ns p50", "p99", "max", "ns/msg"),
-)
-TICKS = ("ticks p50", "ticks p99")
 FEW = 10  # batches, below which a p99 is a maximum and says little
 
 
@@ -68,26 +65,35 @@ def of_point(results: Results, point: Point, size: str, variant: str) -> Batches
     )
 
 
-def _cells(found: Batches, ticks: bool) -> list[str]:
-    times_ns = [found.first.percentile_ns(50), found.p50_ns, found.last.percentile_ns(99)]
-    per_message = None if found.p50_ns is None else found.p50_ns / found.size
-    mega = None if found.bytes_per_s is None else found.bytes_per_s / 1e6
-    in_ticks = [found.ticks.percentile_ns(50), found.ticks.percentile_ns(99)] if ticks else []
-    return [
-        str(found.size),
-        found.variant,
-        str(found.last.count),
-        str(found.last.count * found.size),
-        digits(found.messages_per_s),
-        digits(mega),
-        *map(_whole, (*times_ns, found.last.max_ns)),
-        digits(per_message),
-        *map(_whole, in_ticks),
+def _columns(found: list[Batches]) -> list[tuple[str, list[str]]]:
+    """Headings and cells."""
+    plain = {each.size: each.p50_ns for each in found if each.variant == found[0].variant}
+    columns = [
+        ("batch", [str(each.size) for each in found]),
+        ("variant", [each.variant for each in found]),
+        ("batches", [str(each.last.count) for each in found]),
+        ("messages", [str(each.last.count * each.size) for each in found]),
+        ("msg/s", shown_column([each.messages_per_s for each in found], BY_NAME[PRIMARY])),
+        ("MB/s", shown_column([each.bytes_per_s for each in found], BY_NAME["bytes_per_s"])),
+        ("first ns p50", [_whole(each.first.percentile_ns(50)) for each in found]),
+        ("batch ns p50", [_whole(each.p50_ns) for each in found]),
+        ("p99", [_whole(each.last.percentile_ns(99)) for each in found]),
+        ("max", [_whole(each.last.max_ns) for each in found]),
+        ("ns/msg", [_ratio(each.p50_ns, each.size, 0) for each in found]),
+        (f"/ {found[0].variant}", [_ratio(e.p50_ns, plain.get(e.size), 2) for e in found]),
     ]
+    if any(each.ticks.counts for each in found):
+        ticks = [_whole(each.ticks.percentile_ns(50)) for each in found]
+        columns.insert(8, ("ticks p50", ticks))
+    return columns
+
+
+def _ratio(part: float | None, whole: float | None, decimals: int) -> str:
+    return f"{part / whole:.{decimals}f}" if part is not None and whole else MISSING
 
 
 def _whole(value: int | None) -> str:
-    return "-" if value is None else str(value)
+    return MISSING if value is None else str(value)
 
 
 def _notes(found: list[Batches]) -> list[str]:
@@ -95,7 +101,8 @@ def _notes(found: list[Batches]) -> list[str]:
     notes = [
         "Times are from the sending of a batch's first message to the settlement of its first and "
         "of its last, in ns by clock_gettime, over the batches of all good repetitions together; "
-        "rates are medians of the repetitions. ns/msg: batch p50 / batch."
+        "rates are medians of the repetitions. ns/msg: batch p50 / batch. The last column: batch "
+        f"p50 beside that of {found[0].variant}."
     ]
     rates = [each.tsc_per_s for each in found if each.tsc_per_s]
     if rates:
@@ -119,39 +126,50 @@ def _places(found: list[Batches]) -> str:
 
 def _sentences(found: list[Batches]) -> list[str]:
     """What a message costs in small batches and in large ones, and what each variant changes."""
-    times = {(each.variant, each.size): each.p50_ns for each in found if each.p50_ns}
-    variants = list(dict.fromkeys(each.variant for each in found))
-    sentences = []
-    for variant in variants:
-        sizes = [size for name, size in times if name == variant]
-        if variant == variants[0] and len(sizes) > 1:
-            costs = [digits(times[variant, n] / n) for n in (sizes[0], sizes[-1])]
-            sentences.append(
-                f"{variant}: {costs[0]} ns a message in batches of {sizes[0]}, "
-                f"{costs[1]} ns in batches of {sizes[-1]}."
-            )
-        both = [size for size in sizes if (variants[0], size) in times]
-        if variant != variants[0] and both:
-            ends = dict.fromkeys((both[0], both[-1]))
-            ratios = (
-                f"{times[variant, n] / times[variants[0], n]:.2f} times (batches of {n})"
-                for n in ends
-            )
-            sentences.append(f"{variant}: a batch takes {', '.join(ratios)} as long as {variants[0]}.")
-    return sentences or ["No batch was settled."]
+    times: dict[str, dict[int, int]] = {}
+    for each in found:
+        if each.p50_ns:
+            times.setdefault(each.variant, {})[each.size] = each.p50_ns
+    base = found[0].variant
+    sentences = [
+        _cost(variant, of_sizes) if variant == base else _compared(variant, of_sizes, base, times)
+        for variant, of_sizes in times.items()
+    ]
+    return [sentence for sentence in sentences if sentence] or ["No batch was settled."]
+
+
+def _cost(variant: str, times: dict[int, int]) -> str:
+    costs = [
+        f"{digits(times[size] / size)} ns in batches of {size}"
+        for size in dict.fromkeys((min(times), max(times)))
+    ]
+    return f"{variant}: a message takes {', '.join(costs)}."
+
+
+def _compared(
+    variant: str, of_sizes: dict[int, int], base: str, times: dict[str, dict[int, int]]
+) -> str | None:
+    both = [size for size in of_sizes if size in times.get(base, {})]
+    if not both:
+        return None
+    ratios = [
+        f"{of_sizes[size] / times[base][size]:.2f} times as long (batches of {size})"
+        for size in dict.fromkeys((min(both), max(both)))
+    ]
+    return f"{variant}: beside {base}, a batch takes {', '.join(ratios)}."
 
 
 def findings(results: Results, size: str, variant: str) -> dict[str, Any]:
     """SIZE and VARIANT are axes of the plan."""
     found = [of_point(results, point, size, variant) for point in results.plan.points]
-    ticks = any(each.ticks.counts for each in found)
+    columns = _columns(found)
     return {
         "sentences": _sentences(found),
         "tables": [
             {
-                "title": results.plan.title,
-                "headings": [*HEADINGS, *(TICKS if ticks else ())],
-                "rows": [_cells(each, ticks) for each in found],
+                "title": "By batch",
+                "headings": [heading for heading, _ in columns],
+                "rows": [list(row) for row in zip(*(cells for _, cells in columns))],
                 "notes": _notes(found),
             }
         ],

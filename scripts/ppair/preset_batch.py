@@ -26,13 +26,10 @@ PARAMETERS = (
 )
 METRICS = (
     "messages_per_s",
-    "bytes_per_s",
-    "batches",
-    "batch_first_p50_ns",
     "batch_p50_ns",
     "batch_p99_ns",
-    "batch_max_ns",
-    "batch_per_message_ns",
+    "psend_cpu_percent",
+    "precv_cpu_percent",
     "blocked",
 )
 TITLE = "Batches: N messages are sent, all are settled, the next N follow"

@@ -49,7 +49,8 @@ class Totals:
     tasks: int  # psends; of several runs the most
     sent: int
     received: int
-    content_bytes: int  # of both
+    sent_bytes: int  # of bodies
+    received_bytes: int
     psend_s: float  # time in which they were sent
     precv_s: float  # and received
     calls: int
@@ -79,7 +80,8 @@ def totals(
         tasks=len(psend),
         sent=sum(map(_messages, psend)),
         received=sum(map(_messages, precv)),
-        content_bytes=sum(event["content_bytes"] for event in both),
+        sent_bytes=sum(event["content_bytes"] for event in psend),
+        received_bytes=sum(event["content_bytes"] for event in precv),
         psend_s=spans_s[0],
         precv_s=spans_s[1],
         calls=sum(count for count, _ in calls),
@@ -150,7 +152,7 @@ def _seconds(read: _Programs) -> Iterator[tuple[str, Totals]]:
     longest_s = max((spans_s[0] for _, spans_s in rows), default=0.0)
     for sides, spans_s in rows:
         if sides[0] and spans_s[0] >= SHORT * longest_s:
-            end = f"{sides[0][0]['end_s']:.0f} s"
+            end = f"{sides[0][0]['end_s']:.1f} s"
             yield end, totals(sides[0], sides[1], spans_s, read.processors)
 
 
@@ -178,13 +180,13 @@ def _share(part: float, whole: float, decimals: int) -> str:
 
 def cells(label: str, found: Totals, runs: int = 1) -> list[str]:
     """A line; what is counted is of one of RUNS."""
-    kibibytes = found.content_bytes / 1024
-    whole_s = _mean([found.psend_s, found.precv_s])
+    sides = ((found.sent_bytes, found.psend_s), (found.received_bytes, found.precv_s))
+    bytes_per_s = math.fsum(count / span_s for count, span_s in sides if span_s)
     return [
         str(found.tasks),
         _share(found.sent, found.psend_s, 0),
         _share(found.received, found.precv_s, 0),
-        _share(kibibytes, whole_s, 2),
+        f"{bytes_per_s / 1024:.2f}",
         _share(found.calls_ns, 1000 * found.calls, 2),
         _share(found.trips_ns, 1000 * found.trips, 2),
         _share(100 * found.cpu_s, found.cpu_span_s, 2),

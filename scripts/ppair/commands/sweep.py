@@ -65,9 +65,10 @@ def _line(parameter: Parameter) -> str:
     """As argparse has its own."""
     short = f"{parameter.short}, " if parameter.short else "    "
     name = f"        {short}{parameter.name} {parameter.argument}"
-    return textwrap.fill(
+    text = textwrap.fill(
         parameter.text, 98, initial_indent=f"{name:37} ", subsequent_indent=" " * 38
-    ) + "\n"
+    )
+    return f"{text}\n"
 
 
 def add_chosen_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
@@ -111,8 +112,10 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace, preset: Preset | None, seed: int | None) -> Plan:
-    usual = preset.repetitions if preset else REPETITIONS
-    repetitions = count(usual if arguments.repeat is None else arguments.repeat, "--repeat", most=REPETITIONS_MAX)
+    wanted = arguments.repeat
+    if wanted is None:
+        wanted = preset.repetitions if preset else REPETITIONS
+    repetitions = count(wanted, "--repeat", most=REPETITIONS_MAX)
     if arguments.seed is not None or seed is None:
         seed = experiment.seed_of(arguments.seed)
     several = [given for given in arguments.given if _is_axis(given)]
