@@ -18,7 +18,7 @@ from typing import Any
 from . import comparison, facts, inference, run_files
 from .events import Event
 from .metrics import BY_NAME, PRIMARY, common_span_s, trip
-from .inference import Comparison
+from .inference import Comparison, Verdict
 from .programs import PRECV, PROGRAMS, PSEND
 from .results import Point, Results, Run
 from .tables import shown
@@ -255,4 +255,6 @@ def _words(found: Comparison, name: str, before: str, after: str) -> str:
     (what, unit), metric = IN_WORDS[name], BY_NAME[name]
     a, b = (shown(value, metric) for value in (found.median_a, found.median_b))
     judged = inference.words(found, after, metric.better)
+    if found.verdict is Verdict.DIFFERENT and found.median_b == 0:
+        judged = "none is left"  # of which a share with limits beyond 100 % says less
     return f"{what}: {a}{unit} {before}, {b}{unit} {after}; {judged}."

@@ -193,14 +193,14 @@ def test_metrics_of_a_run_are_those_of_its_line() -> None:
 # ---- before and after ----
 
 BEFORE = {"trip_ns": 4_000_000, "blocked": 1_300_000}
-AFTER = {"trip_ns": 2_000_000, "blocked": 61}
+AFTER = {"trip_ns": 2_000_000}
 
 
-def _two_sides(folder: Path, repetitions: int) -> Results:
-    """Of a congestion patch: rate hardly changed, round trip and CPU halved."""
+def _two_sides(folder: Path, repetitions: int, left: int = 61) -> Results:
+    """Of a congestion patch: rate hardly changed, round trip and CPU halved; LEFT: blocked."""
     runs = []
     for repetition in range(repetitions):
-        for point, (side, share) in enumerate([(BEFORE, 0.8), (AFTER, 0.4)]):
+        for point, (side, share) in enumerate([(BEFORE, 0.8), ({**AFTER, "blocked": left}, 0.4)]):
             wobble = 1 + 0.01 * ((repetition * 7 + point * 3) % 5 - 2)
             count = int(100_000 * wobble)
             trip_ns = int(side["trip_ns"] * wobble)
@@ -232,6 +232,11 @@ def test_the_table_of_a_congestion_patch(tmp_path: Path) -> None:
     assert float(ratios["cpu %"]) == pytest.approx(0.5, rel=0.05)
     assert float(ratios["rtt mean us"]) == pytest.approx(0.5, rel=0.05)
     assert set(found["comparisons"]) == set(tasks_table.COMPARED)
+
+
+def test_none_is_not_a_share_of_many(tmp_path: Path) -> None:
+    found = tasks_table.findings(_two_sides(tmp_path / "out", 12, left=0), "change")
+    assert found["sentences"][3] == "Blocked sends: 1300000 before, 0 after; none is left."
 
 
 def test_few_repetitions_are_not_judged(tmp_path: Path) -> None:
