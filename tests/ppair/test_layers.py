@@ -35,14 +35,16 @@ STACK: tuple[tuple[str, ...], ...] = (
         *("inference", "fits", "credit_fits", "size_cost", "tuning"),
         *("sustain", "slo"),
     ),
-    ("results", "presets", "plots_scale"),  # what is planned and what came out
+    ("results", "preset", "plots_scale"),  # what is planned and what came out
     (  # one run
         *("store", "run_files", "host", "peer", "pair", "arrangement", "progress"),
         *("certificates", "phases"),
     ),
     ("experiment", "provenance", "tables", "plots_style"),
-    ("comparison", "credit_search", "latency_search"),
-    ("latency_tables",),
+    ("comparison", "credit_search", "latency_search", "batch_table"),
+    ("tasks_table", "latency_tables"),
+    ("preset_batch", "preset_tasks"),
+    ("presets",),
     ("plots_heat", "plots_line", "plots_load", "plots_time", "formats_iperf", "formats_quiver"),
     ("plots", "formats"),
     ("page",),
@@ -67,7 +69,7 @@ SAME_LAYER = {
     ("tuning", "credit_fits"),
     ("tuning", "fits"),
     ("verdicts", "fits"),
-    ("presets", "results"),
+    ("preset", "results"),
     ("arrangement", "host"),
     ("pair", "host"),
     ("pair", "peer"),
