@@ -31,7 +31,7 @@ STACK: tuple[tuple[str, ...], ...] = (
     ("failure", "events", "histogram", "machine", "ranks", "series", "svg", "table", "url"),
     ("units", "programs", "axes", "spec", "files", "secret"),  # words
     (  # numbers
-        *("metrics", "facts", "accounting", "advice", "verdicts"),
+        *("metrics", "facts", "accounting", "advice", "verdicts", "hgrm"),
         *("inference", "fits", "credit_fits", "size_cost", "tuning"),
     ),
     ("results", "presets", "plots_scale"),  # what is planned and what came out
@@ -39,7 +39,7 @@ STACK: tuple[tuple[str, ...], ...] = (
         *("store", "run_files", "host", "peer", "pair", "arrangement", "progress"),
         "certificates",
     ),
-    ("experiment", "provenance", "tables", "plots_style"),
+    ("experiment", "provenance", "distributions", "tables", "plots_style"),
     ("comparison", "credit_search"),
     ("plots_heat", "plots_line", "plots_time", "formats_iperf", "formats_quiver"),
     ("plots", "formats"),
@@ -84,8 +84,8 @@ FOR_TYPES = {
 }
 # What shows results reads files alone.
 READERS = (
-    "provenance tables plots_style plots_heat plots_line plots_time plots page formats "
-    "formats_iperf formats_quiver commands.report"
+    "provenance distributions tables plots_style plots_heat plots_line plots_time plots page "
+    "formats formats_iperf formats_quiver commands.report"
 ).split()
 MEASURERS = {"certificates", "host", "peer", "pair", "arrangement", "progress", "experiment"}
 
