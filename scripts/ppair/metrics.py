@@ -38,6 +38,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("latency_p50_ns", "lat p50 us", "latency p50, us", -1, _US, False),
     Metric("latency_p99_ns", "lat p99 us", "latency p99, us", -1, _US, False),
     Metric("latency_max_ns", "lat max us", "latency maximum, us", -1, _US, False),
+    Metric("latency_error_ns", "lat +- us", "clock error of the latency, us", -1, _US, False),
+    Metric("latency_negative", "lat < 0", "latencies below 0", -1),
     Metric("settlement_p50_ns", "rtt p50 us", "round trip (settlement) p50, us", -1, _US, False),
     Metric("settlement_p99_ns", "rtt p99 us", "round trip (settlement) p99, us", -1, _US, False),
     Metric("settlement_max_ns", "rtt max us", "round trip (settlement) max, us", -1, _US, False),
@@ -82,6 +84,8 @@ def measure(
         "messages_per_s": _share(received, span_s),
         "bytes_per_s": _share(content, span_s),
         **_percentiles("latency", latency),
+        "latency_error_ns": None,  # clocks.py knows it, if there are several
+        "latency_negative": latency.negative,
         **_percentiles("settlement", settlement),
         "call_ns": _weighted(psend, "call_ns"),
         **_cpu("psend", psend),
