@@ -228,7 +228,7 @@ static json_t *pacing(const struct report_run *run, const struct report_period *
 	put_number(object, "due", n->due);
 	put_number(object, "late", n->late);
 	put_number(object, "skipped", n->slots_skipped);
-	json_object_set_new(object, "rate_met", json_boolean(met));
+	json_object_set_new(object, "rate_met", n->due ? json_boolean(met) : json_null());
 	enum time_cause obstacle = met ? TIME_CAUSES : report_obstacle(p);
 	put_text(object, "missed_for", obstacle == TIME_CAUSES ? NULL : time_cause_name(obstacle));
 	return object;
