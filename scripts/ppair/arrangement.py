@@ -93,10 +93,10 @@ def split(
     ours, given, rest = [], [], list(argv)
     while rest:
         word = rest.pop(0)
-        name, equals, _ = word.partition("=")
+        name, value = programs.split_word(word)
         if name in own:
-            if own[name].nargs != 0 and not equals:
-                word = f"{name}={_value(rest, name)}"
+            if own[name].nargs != 0:
+                word = f"{name}={_value(rest, name) if value is None else value}"
             ours.append(word)
         elif word.startswith("-") and len(word) > 1 and not any(c.isspace() for c in word):
             given.append(_given(word, rest, folder))

@@ -40,6 +40,11 @@ def of_run(
     }
 
 
+def processors(starts: Sequence[Event]) -> int:
+    """Of all hosts together."""
+    return sum({event["host"]: int(event["cpu"]["count"]) for event in starts}.values())
+
+
 def _flight_bytes(options: Sequence[dict[str, Any]]) -> int:
     credit = max(o["credit"] for o in options if "credit" in o)
     sizes = [body_bytes(o) for o in options if "content_size_bytes" in o]

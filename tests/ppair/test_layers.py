@@ -34,13 +34,16 @@ STACK: tuple[tuple[str, ...], ...] = (
         *("metrics", "facts", "accounting", "advice", "verdicts", "hgrm", "clock_error"),
         *("inference", "fits", "credit_fits", "size_cost", "tuning"),
     ),
-    ("results", "presets", "plots_scale"),  # what is planned and what came out
+    ("results", "preset", "plots_scale"),  # what is planned and what came out
     (  # one run
         *("store", "run_files", "host", "peer", "pair", "arrangement", "progress"),
         *("certificates", "clocks"),
     ),
     ("experiment", "provenance", "distributions", "tables", "plots_style"),
-    ("comparison", "credit_search"),
+    ("comparison", "credit_search", "batch_table"),
+    ("tasks_table",),
+    ("preset_batch", "preset_tasks"),
+    ("presets",),
     ("plots_heat", "plots_line", "plots_time", "formats_iperf", "formats_quiver"),
     ("plots", "formats"),
     ("page",),
@@ -66,7 +69,7 @@ SAME_LAYER = {
     ("tuning", "credit_fits"),
     ("tuning", "fits"),
     ("verdicts", "fits"),
-    ("presets", "results"),
+    ("preset", "results"),
     ("arrangement", "host"),
     ("clocks", "host"),
     ("pair", "host"),
