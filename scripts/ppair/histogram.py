@@ -94,10 +94,13 @@ class Histogram:
 
 
 def from_distribution(distribution: dict[str, Any]) -> Histogram:
-    """Of one program's summary, whose mean has 15 digits: a total below 10^15 ns is exact."""
+    """Of one program's summary; those of older programs have no sum, but a mean of 15 digits."""
+    total_ns = distribution.get("sum")
+    if total_ns is None:
+        total_ns = round(Fraction(distribution["mean"] or 0) * distribution["count"])
     return Histogram(
         counts=dict(distribution["buckets"]),
-        total_ns=round(Fraction(distribution["mean"] or 0) * distribution["count"]),
+        total_ns=total_ns,
         min_ns=distribution["min"],
         max_ns=distribution["max"],
         negative=distribution["negative"],
