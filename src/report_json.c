@@ -144,6 +144,7 @@ static json_t *distribution(
 	json_t *object = json_object();
 	put_number(object, "count", s.count);
 	put_number_if(object, "min", s.count, (uint64_t)s.min);
+	put_number_if(object, "sum", s.count && h->sum <= INT64_MAX, (uint64_t)h->sum);
 	put_real(object, "mean", s.count ? s.mean : NAN);
 	put_real(object, "stddev", s.count ? s.stddev : NAN);
 	for (size_t i = 0; i < run->percentile_count; i++)

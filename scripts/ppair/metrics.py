@@ -41,6 +41,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("latency_p99_ns", "lat p99 us", "latency p99, us", -1, _US, False),
     Metric("latency_p999_ns", "lat p99.9 us", "latency p99.9, us", -1, _US, False),
     Metric("latency_max_ns", "lat max us", "latency maximum, us", -1, _US, False),
+    Metric("latency_error_ns", "lat +- us", "clock error of the latency, us", -1, _US, False),
+    Metric("latency_negative", "lat < 0", "latencies below 0", -1),
     Metric("settlement_p50_ns", "rtt p50 us", "round trip (settlement) p50, us", -1, _US, False),
     Metric("settlement_p99_ns", "rtt p99 us", "round trip (settlement) p99, us", -1, _US, False),
     Metric("settlement_max_ns", "rtt max us", "round trip (settlement) max, us", -1, _US, False),
@@ -115,6 +117,8 @@ def measure(
         "messages_per_s": _share(received, span_s),
         "bytes_per_s": _share(content, span_s),
         **_percentiles("latency", precv, (50, 90, 99, 99.9)),
+        "latency_error_ns": None,  # clocks.py knows it, if there are several
+        "latency_negative": merged(precv, "latency_ns").negative,
         **_percentiles("settlement", psend),
         **_percentiles("round_trip", psend),
         **_percentiles("send_delay", psend),
