@@ -6,6 +6,7 @@
 #ifndef CLOCK_H
 #define CLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,11 @@ int64_t clock_stamp_ns(enum clock_kind kind); /* one of the two above */
 /* What the realtime clock showed at a time of the monotonic one, if it has not been set since. Both
  * clocks are read together, and the error is at most half of the time which that took. */
 int64_t clock_realtime_at_ns(int64_t monotonic_ns);
+
+/* The processor's time stamp counter, and whether there is one that ticks evenly, whatever the
+ * processor's speed and sleep. */
+bool clock_has_ticks(void);
+uint64_t clock_ticks(void);
 
 /* A clock for a run of messages handled one after the other: it is read for the first and then for
  * every CLOCK_RUN-th, so a time is at most as old as it takes to handle CLOCK_RUN messages. */

@@ -20,9 +20,12 @@
 
 #define OPTIONS_PERCENTILES_MAX 32
 #define OPTIONS_ROWS_MAX        128
+#define SEED_MAX                ((UINT64_C(1) << 53) - 1)
 #define OPTIONS_CONTENT_MAX     (1 << 30) /* bytes of a body */
 
 enum program { PROGRAM_PSEND = 1, PROGRAM_PRECV = 2, PROGRAM_BOTH = 3 };
+
+enum catch_up { CATCH_UP_NONE, CATCH_UP_FULL };
 
 enum outcome { OUTCOME_ACCEPTED, OUTCOME_REJECTED, OUTCOME_RELEASED, OUTCOME_MODIFIED };
 
@@ -47,6 +50,11 @@ struct options {
 
 	/* load */
 	uint64_t messages, duration_ns, warmup_ns;
+	double send_rate_per_s; /* of an open loop; 0: there is none */
+	uint64_t batch;         /* messages at a time */
+	uint64_t poisson_seed;  /* 0: gaps are even */
+	unsigned catch_up;      /* enum catch_up */
+	bool round_trip;
 	uint64_t max_unsettled;
 	double receive_rate_per_s;
 	uint64_t work_ns;
@@ -55,6 +63,7 @@ struct options {
 	bool presettled;
 	uint64_t ack_frequency;
 	unsigned outcome; /* enum outcome */
+	bool reply;
 	uint64_t credit, credit_low, credit_add, drain_batch;
 
 	/* message */
@@ -85,6 +94,7 @@ struct options {
 	uint64_t events_fd;
 	const char *percentile_list;
 	unsigned clock; /* enum clock_kind */
+	bool tsc;
 
 	/* run */
 	uint64_t timeout_ns;
@@ -92,10 +102,12 @@ struct options {
 	const char *ready_file;
 	uint64_t start_at_ns; /* realtime */
 	const char *cpu_list;
+	bool busy_poll;
 	uint64_t parent_fd;
 
 	/* made from the above */
 	enum program program;
+	unsigned timings;                  /* TIMING_BIT()s of what is to be timed */
 	bool given[OPTIONS_ROWS_MAX];      /* by row of the option table: on the command line */
 	char peer_url[URL_HOST_SIZE + 64]; /* what is connected to: no address, no user */
 	const char *broker_url;            /* as it was given: it owns the address within */

@@ -6,11 +6,13 @@
 #ifndef OUTGOING_H
 #define OUTGOING_H
 
+#include "batches.h"
 #include "content.h"
 #include "groups.h"
 #include "kept.h"
 #include "message.h"
 #include "options.h"
+#include "pacing.h"
 #include "worker.h"
 
 #include <sys/queue.h>
@@ -37,7 +39,9 @@ struct outgoing {
 	struct groups groups;
 	struct kept kept; /* unsettled messages, if they may have to be sent again */
 	uint64_t again_next,
-		again_end; /* numbers of those to be sent again, before anything else */
+		again_end;      /* numbers of those to be sent again, before anything else */
+	uint64_t batch_left;    /* of a batch that may be sent whole: messages not sent */
+	struct batches batches; /* those under way, if they are timed */
 	uint64_t eos_sent;
 	STAILQ_ENTRY(outgoing) next;
 };
@@ -49,11 +53,15 @@ struct sender {
 	struct message_template template, eos;
 	struct content content;
 	struct groups_plan groups;
+	struct pacing pacing;
 	uint64_t group;         /* number of the one that the template is of */
 	char *group_name;       /* with room for any number */
 	uint64_t max_unsettled; /* of a link */
 	bool alike;             /* messages differ in nothing but their stamp, and are not kept */
 	bool keeps;             /* unsettled messages */
+	bool times_batches;
+	uint64_t tsc_base; /* ticks at some time before the run */
+	int64_t tsc_base_ns;
 	STAILQ_HEAD(, outgoing) links;
 	STAILQ_HEAD(, outgoing) lost; /* links in whose place others are to come */
 	uint64_t parts;   /* messages begun and not complete, but for those sent before */

@@ -49,7 +49,12 @@ struct report_run {
 	bool checks_content; /* so that it is known what is corrupted */
 	bool header;         /* print a line of headings */
 	enum clock_kind clock;
-	char **argv; /* ends with NULL */
+	double send_rate_per_s; /* of an open loop; 0: there is none */
+	uint64_t batch;         /* messages, if batches are timed */
+	bool asks, answers;     /* round trips: which end we are */
+	bool busy_polls;
+	unsigned timings; /* TIMING_BIT()s of what is timed */
+	char **argv;      /* ends with NULL */
 	const struct report_value *options;
 	size_t option_count;
 	const double *percentiles; /* percent, in the order asked for */
@@ -141,6 +146,20 @@ double report_stalled_percent(const struct report_period *p);
 double report_call_ns(const struct report_period *p);
 double report_summary_rate_per_s(const struct report_summary *s);
 double report_summary_bytes_per_s(const struct report_summary *s);
+
+/* Of an open loop: messages for the time that the schedule has run. NAN if it has not. */
+double report_achieved_per_s(const struct report_period *p);
+
+/* Of an open loop: whether all was sent that was due a millisecond before the end, but for a
+ * thousandth, or for one message or batch. */
+bool report_rate_met(const struct report_run *run, const struct report_period *p);
+
+/* How many ticks the time stamp counter makes a second; NAN if it was not read. */
+double report_ticks_per_s(const struct report_period *p);
+
+/* The cause that took most of the time in which the thread did not wait for a message to be due, or
+ * TIME_CAUSES if there is none. */
+enum time_cause report_obstacle(const struct report_period *p);
 
 /* The cause that took most of the period's time, or TIME_CAUSES if it has no length. */
 enum time_cause report_limit(const struct report_period *p);

@@ -26,6 +26,20 @@ enum time_cause {
 /* "busy", "credit" ... */
 const char *time_cause_name(enum time_cause cause);
 
+/* Durations that are counted in histograms; a run has those that its options ask for. */
+enum timing {
+	TIMING_LATENCY,     /* precv: stamp to arrival; psend: send to settled */
+	TIMING_STALL,       /* psend: length of the spells without credit */
+	TIMING_SEND_DELAY,  /* psend: from when a message was due until it was sent */
+	TIMING_ROUND_TRIP,  /* psend: from sending a message, or when it was due, to its answer */
+	TIMING_BATCH_FIRST, /* psend: from a batch's first message to its first settlement */
+	TIMING_BATCH_LAST,  /* psend: the same, to its last */
+	TIMING_BATCH_TICKS, /* the same as the last one, in ticks of the TSC instead of ns */
+	TIMINGS,
+};
+#define TIMING_BIT(TIMING) (1u << (TIMING))
+#define TIMINGS_ALL        (TIMING_BIT(TIMINGS) - 1)
+
 /* Nothing but uint64_t, so that sums and differences are loops. */
 struct counters {
 	uint64_t messages;      /* sent by psend, received by precv (duplicates ignored are not) */
@@ -36,6 +50,16 @@ struct counters {
 	uint64_t no_outcome; /* settled by the peer without saying how */
 	uint64_t resent;     /* once more, after their link was lost; they count as sent once */
 	uint64_t call_ns;    /* time in send calls: delivery, send and, if pre-settled, settle */
+
+	/* psend: open loop */
+	uint64_t due;           /* messages that the schedule has asked for */
+	uint64_t late;          /* sent more than SCHEDULE_LATE_NS after they were due */
+	uint64_t slots_skipped; /* given up, as they were missed */
+	uint64_t paced_ns;      /* time that the schedule has run */
+
+	/* round trips */
+	uint64_t answered, unmatched;   /* psend: answers, and those to nothing that it has asked */
+	uint64_t answers, unanswerable; /* precv: answers sent, and messages that cannot have one */
 
 	/* precv: accounting */
 	uint64_t skipped, reordered, duplicated; /* as in sequence.h; lost = skipped - reordered */
@@ -59,19 +83,32 @@ struct counters {
 	uint64_t cpu_span_ns; /* time in which that was used */
 	uint64_t switches_voluntary, switches_involuntary;
 
+	uint64_t polls, spun_ns;    /* --busy-poll: looks at descriptors that found nothing */
+	uint64_t tsc_ticks, tsc_ns; /* --tsc: the same time by two clocks */
+
 	uint64_t time_ns[TIME_CAUSES];
 };
 
 struct stats {
 	struct counters n;
-	struct histogram latency; /* precv: stamp to arrival; psend: send to settled */
-	struct histogram stall;   /* psend: length of the spells without credit */
-	uint32_t credit_lowest;   /* precv: fewest credits the sender had, since the last cut;
-				     UINT32_MAX if it was never looked at */
-	uint64_t unsettled;       /* psend: now */
+	unsigned timings_used;             /* TIMING_BIT()s; the others are not looked at */
+	struct histogram timings[TIMINGS]; /* by enum timing */
+	uint32_t credit_lowest; /* precv: fewest credits the sender had, since the last cut;
+				   UINT32_MAX if it was never looked at */
+	uint64_t unsettled;     /* psend: now */
 };
 
-void stats_reset(struct stats *s);
+/* Empties S, which has these TIMING_BIT()s from now on; so must all that it is added to. */
+void stats_reset(struct stats *s, unsigned timings);
+
+void stats_copy(struct stats *to, const struct stats *from);
+
+/* Counts VALUE, in ns, if the run has that timing. */
+static inline void stats_time(struct stats *s, enum timing timing, int64_t value_ns)
+{
+	if (s->timings_used & TIMING_BIT(timing))
+		histogram_record(&s->timings[timing], value_ns);
+}
 
 /* Starts a new period: what cannot be subtracted begins anew. */
 void stats_cut(struct stats *s);

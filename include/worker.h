@@ -36,6 +36,9 @@ struct role {
 	bool (*holds)(void *self, pn_link_t *link);
 	/* Send or take what may be, and say what the next wait would be for. */
 	enum time_cause (*turn)(void *self, int64_t now_ns);
+	/* The counters are about to be read, as of AT, or traffic is about to end: bring up to date
+	 * what grows with the time. May be NULL. */
+	void (*cut)(void *self, int64_t at_ns);
 	/* The run is to end: let go what is held back. True when nothing is outstanding. */
 	bool (*flushed)(void *self);
 	/* Everything is closed: wait until what came is written, or ABANDON_FD is readable. */

@@ -243,9 +243,9 @@ static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *
 		if (!stamp->has_ts)
 			stats->n.no_timestamp++;
 		else if (__builtin_sub_overflow(arrival_ns, stamp->ts, &latency_ns))
-			histogram_record(&stats->latency, INT64_MAX);
+			histogram_record(&stats->timings[TIMING_LATENCY], INT64_MAX);
 		else
-			histogram_record(&stats->latency, latency_ns);
+			histogram_record(&stats->timings[TIMING_LATENCY], latency_ns);
 		stats->n.redelivered += stamp->redelivered;
 		if (__builtin_expect(r->looks, 0))
 			look_into(r, in, stamp, bytes, length);

@@ -3,6 +3,7 @@
 
 #include "credit.h"
 #include "fatal.h"
+#include "mix.h"
 #include "option_connection.h"
 #include "option_message.h"
 #include "option_table.h"
@@ -33,12 +34,67 @@ static void check_connection(struct options *o)
 		o->link_name = o->container_id;
 }
 
+/* Neither twice the same seed nor one that JSON's readers would round. */
+static uint64_t choose_seed(void)
+{
+	uint64_t state = (uint64_t)clock_realtime_ns() ^ (uint64_t)getpid() << 48;
+	return 1 + mix_next(&state) % SEED_MAX;
+}
+
+static void check_schedule(struct options *o)
+{
+	static const char *const OPEN_LOOP[] = {"poisson", "catch-up"};
+	if (o->program != PROGRAM_PSEND)
+		return;
+	for (size_t i = 0; i < sizeof OPEN_LOOP / sizeof *OPEN_LOOP; i++)
+		if (!(o->send_rate_per_s > 0) && option_given(o, OPEN_LOOP[i]))
+			fatalx(EXIT_USAGE, "--%s: there is no schedule without --send-rate",
+				OPEN_LOOP[i]);
+	if (o->poisson_seed == UINT64_MAX)
+		o->poisson_seed = choose_seed();
+	if (o->send_rate_per_s > 0)
+		return;
+	if (o->presettled && o->batch > 1)
+		fatalx(EXIT_USAGE,
+			"--batch: with --presettled there is nothing to wait for "
+			"between batches, but for --send-rate");
+	if (o->max_unsettled && o->max_unsettled < o->batch)
+		fatalx(EXIT_USAGE, "--batch: %" PRIu64 " are more than --max-unsettled %" PRIu64,
+			o->batch, o->max_unsettled);
+}
+
+/* What psend can time besides the usual. */
+static void choose_timings(struct options *o)
+{
+	bool batches = option_given(o, "batch") && !o->presettled;
+	o->timings = TIMING_BIT(TIMING_LATENCY);
+	if (o->program != PROGRAM_PSEND)
+		return;
+	if (o->tsc && !batches)
+		fatalx(EXIT_USAGE, "--tsc: there is no --batch to be timed");
+	if (o->tsc && !clock_has_ticks())
+		fatalx(EXIT_USAGE,
+			"--tsc: this processor has no time stamp counter that ticks "
+			"evenly");
+	o->timings |= TIMING_BIT(TIMING_STALL);
+	if (o->send_rate_per_s > 0)
+		o->timings |= TIMING_BIT(TIMING_SEND_DELAY);
+	if (o->round_trip)
+		o->timings |= TIMING_BIT(TIMING_ROUND_TRIP);
+	if (batches)
+		o->timings |= TIMING_BIT(TIMING_BATCH_FIRST) | TIMING_BIT(TIMING_BATCH_LAST);
+	if (o->tsc)
+		o->timings |= TIMING_BIT(TIMING_BATCH_TICKS);
+}
+
 static void check_load(struct options *o)
 {
 	if (o->program == PROGRAM_PSEND && o->duration_ns && !option_given(o, "messages"))
 		o->messages = 0;
 	if (o->presettled && o->max_unsettled)
 		fatalx(EXIT_USAGE, "--max-unsettled: nothing is unsettled with --presettled");
+	check_schedule(o);
+	choose_timings(o);
 }
 
 /* Whether precv takes messages when they are due, one by one. */

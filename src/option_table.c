@@ -4,8 +4,11 @@
 
 #include <string.h>
 
+#define BATCH_MAX 1000000000
+
 static const char *const FORMATS[] = {"text", "csv", "json", NULL};
 static const char *const CLOCKS[] = {"realtime", "monotonic", NULL};
+static const char *const CATCH_UPS[] = {"none", "full", NULL};
 static const char *const OUTCOMES[] = {"accepted", "rejected", "released", "modified", NULL};
 
 #define HEADING(PROGRAMS, TITLE)                                                                   \
@@ -98,6 +101,25 @@ const struct option_row option_table[] = {
 			"has not ended it before"},
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "warmup", warmup_ns), .argument = "T", .initial = "0",
 		.help = "leave the first T of the traffic out of all results but the accounting"},
+	{ROW(PSEND, RATE, KEY_LONG_ONLY, "send-rate", send_rate_per_s), .argument = "R",
+		.shown = "no limit",
+		.help = "open loop: R messages a second on a fixed schedule, however slow the peer "
+			"is; time stamps are those of the schedule"},
+	{ROW(PSEND, COUNT, KEY_LONG_ONLY, "batch", batch), .argument = "N", .initial = "1",
+		.min = 1, .max = BATCH_MAX,
+		.help = "send N messages at a time: N when they are due, or, without --send-rate, "
+			"N when --max-unsettled has room for so many"},
+	{ROW(PSEND, OPTIONAL_COUNT, KEY_LONG_ONLY, "poisson", poisson_seed), .argument = "SEED",
+		.shown = "even gaps", .min = 1, .max = SEED_MAX,
+		.help = "exponential gaps in the schedule of --send-rate, the same for the same "
+			"SEED"},
+	{ROW(PSEND, CHOICE, KEY_LONG_ONLY, "catch-up", catch_up), .choices = CATCH_UPS,
+		.argument = "none|full", .initial = "full",
+		.help = "after a stall send all that is due, or leave out what is more than 1 ms "
+			"and one gap late"},
+	{ROW(PSEND, FLAG, KEY_LONG_ONLY, "round-trip", round_trip),
+		.help = "ask for an answer to each message, as precv --reply gives it, and time "
+			"it"},
 	{ROW(PSEND, COUNT, KEY_LONG_ONLY, "max-unsettled", max_unsettled), .argument = "N",
 		.initial = "0",
 		.help = "queue depth: have at most N messages unsettled on a link; 0: credit "
@@ -116,6 +138,9 @@ const struct option_row option_table[] = {
 	{ROW(PRECV, CHOICE, KEY_LONG_ONLY, "outcome", outcome), .choices = OUTCOMES,
 		.argument = "accepted|rejected|released|modified", .initial = "accepted",
 		.help = "with this outcome"},
+
+	{ROW(PRECV, FLAG, KEY_LONG_ONLY, "reply", reply),
+		.help = "answer each message at the address that it has as reply-to"},
 
 	HEADING(PRECV, "Credit:"),
 	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "credit", credit), .alias = "capacity", .argument = "N",
@@ -224,6 +249,8 @@ const struct option_row option_table[] = {
 	{ROW(BOTH, CHOICE, KEY_LONG_ONLY, "clock", clock), .choices = CLOCKS,
 		.argument = "realtime|monotonic", .initial = "realtime",
 		.help = "clock of ts; monotonic is for two programs on one host"},
+	{ROW(PSEND, FLAG, KEY_LONG_ONLY, "tsc", tsc),
+		.help = "time batches in ticks of the processor's time stamp counter as well"},
 
 	HEADING(BOTH, "Run:"),
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "timeout", timeout_ns), .argument = "T", .shown = "off",
@@ -236,6 +263,8 @@ const struct option_row option_table[] = {
 		.shown = "at once", .help = "no traffic before this time, in ns since the epoch"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "cpu", cpu_list), .argument = "LIST",
 		.help = "run on these processors only, e.g. 0 or 0,2-3"},
+	{ROW(BOTH, FLAG, KEY_LONG_ONLY, "busy-poll", busy_poll),
+		.help = "look for news again and again instead of sleeping: takes a processor"},
 	{ROW(BOTH, NUMBER, KEY_LONG_ONLY, "parent-fd", parent_fd), .argument = "FD",
 		.max = INT32_MAX,
 		.help = "end the run when the other side of this open descriptor is closed, as a "

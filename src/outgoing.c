@@ -28,6 +28,7 @@ void outgoing_attach(struct sender *s, pn_link_t *link)
 		if (!o)
 			fatal(EXIT_INTERNAL, "link");
 		o->next_sequence = s->options->first_sequence;
+		batches_create(&o->batches, s->options->batch, o->next_sequence);
 	}
 	o->link = link;
 	o->queued_bytes = 0;
@@ -51,7 +52,7 @@ static void end_stall(struct sender *s, struct outgoing *o, int64_t now_ns)
 	struct stats *stats = &s->worker.stats;
 	book_stall(s, o, now_ns);
 	stats->n.stalls++;
-	histogram_record(&stats->stall, now_ns - o->stall_began_ns);
+	histogram_record(&stats->timings[TIMING_STALL], now_ns - o->stall_began_ns);
 	o->stall_began_ns = 0;
 }
 
@@ -59,6 +60,7 @@ static void destroy(struct outgoing *o)
 {
 	groups_free(&o->groups);
 	kept_free(&o->kept);
+	batches_free(&o->batches);
 	free(o);
 }
 
@@ -164,16 +166,38 @@ static size_t queue_room(struct outgoing *o)
 	return limit_bytes - queued_bytes;
 }
 
+/* How many messages an open loop lets go: those that are due. A turn will come for the next. */
+static uint64_t due(struct sender *s)
+{
+	if (!s->pacing.backlog)
+		engine_turn_by(&s->worker.engine, schedule_due_ns(&s->pacing.next));
+	return s->pacing.backlog;
+}
+
+/* How many the queue depth lets go: of batches, whole ones. */
+static uint64_t depth_left(const struct sender *s, struct outgoing *o, uint64_t unsettled)
+{
+	uint64_t left = unsettled < s->max_unsettled ? s->max_unsettled - unsettled : 0;
+	if (s->options->batch == 1 || s->pacing.used || sending_has_again(o))
+		return left;
+	if (!o->batch_left)
+		o->batch_left = left - left % s->options->batch;
+	return o->batch_left;
+}
+
 /* Sends as much as there is room for, COUNT messages at most. */
 static void send_some(struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes)
 {
 	bool small_window = o->window_bytes < BURST_BYTES;
-	if (small_window && sending_next_bytes(s, o) > room_bytes)
+	uint64_t before = s->worker.stats.n.messages;
+	if (o->part.delivery || (small_window && sending_next_bytes(s, o) > room_bytes))
 		sending_part(s, o, room_bytes);
 	else if (sending_has_again(o))
 		sending_again(s, o, count, room_bytes);
 	else
 		sending_burst(s, o, count, room_bytes);
+	uint64_t sent = s->worker.stats.n.messages - before;
+	o->batch_left -= least(sent, o->batch_left);
 }
 
 /* What stops it is asked for from the socket inwards. */
@@ -194,7 +218,7 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 	if (!room_bytes || (o->queued_bytes && credit <= 0))
 		return TIME_SESSION;
 	if (o->part.delivery) {
-		sending_part(s, o, room_bytes);
+		send_some(s, o, 1, room_bytes);
 		return TIME_BUSY;
 	}
 	enum lines_state content = again ? LINES_READY
@@ -206,10 +230,15 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 		s->starved = s->starved || content == LINES_WAITING;
 		return unsettled && content == LINES_ENDED ? TIME_SETTLEMENT : TIME_IDLE;
 	}
+	if (s->pacing.used && !again) {
+		count = least(count, due(s));
+		if (!count)
+			return TIME_PACING;
+	}
 	if (!options->presettled) {
-		if (unsettled >= s->max_unsettled)
+		count = least(count, depth_left(s, o, unsettled));
+		if (!count)
 			return TIME_SETTLEMENT;
-		count = least(count, s->max_unsettled - unsettled);
 	}
 	if (credit <= 0) {
 		stats->n.blocked++;
@@ -245,12 +274,17 @@ bool outgoing_send_eos(struct sender *s, struct outgoing *o)
 
 /* ---- settle ---- */
 
-/* It will not have to be sent again. */
-static void forget(struct outgoing *o, pn_delivery_t *d)
+static uint64_t number_of(pn_delivery_t *d)
 {
 	uint64_t sn;
 	memcpy(&sn, pn_delivery_tag(d).start, sizeof sn);
-	kept_drop(&o->kept, sn);
+	return sn;
+}
+
+/* It will not have to be sent again. */
+static void forget(struct outgoing *o, pn_delivery_t *d)
+{
+	kept_drop(&o->kept, number_of(d));
 }
 
 /* The peer has settled a message that was not sent to its end: it gets no more of it. */
@@ -266,6 +300,21 @@ static void abort_part(struct sender *s, struct outgoing *o)
 	else
 		s->worker.stats.n.messages++;
 	s->worker.moved = true;
+}
+
+/* One of a batch's messages is settled. */
+static void time_batch(struct sender *s, struct outgoing *o, pn_delivery_t *d, int64_t now_ns)
+{
+	struct stats *stats = &s->worker.stats;
+	struct batch batch;
+	enum batches_settled settled = batches_settle(&o->batches, number_of(d), &batch);
+	if (settled == BATCHES_FIRST || settled == BATCHES_ONLY)
+		stats_time(stats, TIMING_BATCH_FIRST, now_ns - batch.began_ns);
+	if (settled != BATCHES_LAST && settled != BATCHES_ONLY)
+		return;
+	stats_time(stats, TIMING_BATCH_LAST, now_ns - batch.began_ns);
+	if (s->options->tsc)
+		stats_time(stats, TIMING_BATCH_TICKS, (int64_t)(clock_ticks() - batch.began_ticks));
 }
 
 /* Counts how a delivery ended; false if it has not. */
@@ -321,7 +370,10 @@ void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *
 			abort_part(s, o);
 			continue;
 		}
-		histogram_record(&stats->latency, clock_run_ns(&clock) - sent_ns);
+		int64_t now_ns = clock_run_ns(&clock);
+		histogram_record(&stats->timings[TIMING_LATENCY], now_ns - sent_ns);
+		if (__builtin_expect(s->times_batches, 0))
+			time_batch(s, o, d, now_ns);
 		if (s->keeps)
 			forget(o, d);
 		pn_delivery_settle(d);

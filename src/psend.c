@@ -96,8 +96,11 @@ static enum time_cause turn(void *self, int64_t now_ns)
 	struct sender *s = self;
 	if (!worker_may_start(&s->worker, now_ns))
 		return TIME_PACING;
-	if (!STAILQ_EMPTY(&s->links))
+	if (!STAILQ_EMPTY(&s->links)) {
 		worker_begin(&s->worker, now_ns);
+		pacing_begin(&s->pacing, s->worker.start_at_ns, now_ns);
+	}
+	pacing_turn(&s->pacing, now_ns);
 	enum time_cause cause = TIME_IDLE;
 	struct outgoing *o;
 	s->starved = false;
@@ -110,10 +113,24 @@ static enum time_cause turn(void *self, int64_t now_ns)
 	if (s->starved)
 		engine_turn_when(&s->worker.engine, STDIN_FILENO, POLLIN);
 	check_input(s);
+	if (all_sent(s))
+		pacing_end(&s->pacing, now_ns);
 	if (eos_wanted(s) && all_sent(s))
 		send_eos(s);
 	check_end(s);
 	return cause;
+}
+
+/* What depends on the time alone. */
+static void cut(void *self, int64_t at_ns)
+{
+	struct sender *s = self;
+	if (s->worker.phase == PHASE_RUNNING)
+		pacing_turn(&s->pacing, at_ns);
+	if (s->options->tsc) {
+		s->worker.stats.n.tsc_ticks = clock_ticks() - s->tsc_base;
+		s->worker.stats.n.tsc_ns = (uint64_t)(clock_monotonic_ns() - s->tsc_base_ns);
+	}
 }
 
 /* Memory for unsettled messages, if --max-unsettled does not say how many there may be. */
@@ -204,6 +221,7 @@ static const struct role ROLE = {
 	.detached = detached,
 	.deliveries = deliveries,
 	.turn = turn,
+	.cut = cut,
 	.flushed = flushed,
 	.verdict = verdict,
 };
@@ -276,8 +294,15 @@ static void create(struct sender *s, struct options *o)
 		fatal(EXIT_INTERNAL, "name of a group");
 	s->max_unsettled =
 		o->max_unsettled ? o->max_unsettled : default_max_unsettled(&s->template);
+	if (s->max_unsettled < o->batch && !s->pacing.used)
+		s->max_unsettled = o->batch;
 	s->keeps = o->reconnect_attempts && !o->presettled;
-	s->alike = !s->content.varies && !o->group_size && !s->keeps;
+	pacing_create(&s->pacing, o, &s->worker.stats);
+	s->times_batches = o->timings & TIMING_BIT(TIMING_BATCH_LAST);
+	s->alike = !s->content.varies && !o->group_size && !s->keeps && !s->pacing.used
+		&& !s->times_batches;
+	s->tsc_base = o->tsc ? clock_ticks() : 0;
+	s->tsc_base_ns = clock_monotonic_ns();
 }
 
 static void destroy(struct sender *s)

@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include "schedule.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -129,14 +131,49 @@ double report_summary_bytes_per_s(const struct report_summary *s)
 	return per_s(s->total.stats.n.content_bytes, s->last_ns - s->first_ns);
 }
 
+/* What was sent; what was skipped was not. */
+double report_achieved_per_s(const struct report_period *p)
+{
+	return per_s(p->stats.n.messages, (int64_t)p->stats.n.paced_ns);
+}
+
+/* Who is late by less than SCHEDULE_LATE_NS is not late. */
+bool report_rate_met(const struct report_run *run, const struct report_period *p)
+{
+	const struct counters *n = &p->stats.n;
+	double due = (double)n->due;
+	double just_due = run->send_rate_per_s * SCHEDULE_LATE_NS / NS_PER_S;
+	double one = run->batch ? (double)run->batch : 1;
+	double allowed = fmax(due / 1000, one) + fmin(just_due, due);
+	return (double)n->messages + allowed >= due;
+}
+
+/* Two clocks, read at the same times. */
+double report_ticks_per_s(const struct report_period *p)
+{
+	return per_s(p->stats.n.tsc_ticks, (int64_t)p->stats.n.tsc_ns);
+}
+
+/* The largest of the causes, EXCEPT for one that may be none. */
+static enum time_cause largest(const struct report_period *p, enum time_cause except)
+{
+	const uint64_t *time_ns = p->stats.n.time_ns;
+	enum time_cause most = TIME_CAUSES;
+	for (enum time_cause c = 0; c < TIME_CAUSES; c++)
+		if (c != except && time_ns[c]
+			&& (most == TIME_CAUSES || time_ns[c] > time_ns[most]))
+			most = c;
+	return most;
+}
+
+/* Of what was not according to plan. */
+enum time_cause report_obstacle(const struct report_period *p)
+{
+	return largest(p, TIME_PACING);
+}
+
 /* Where most of the time went. */
 enum time_cause report_limit(const struct report_period *p)
 {
-	enum time_cause most = TIME_CAUSES;
-	for (enum time_cause c = 0; c < TIME_CAUSES; c++)
-		if (p->stats.n.time_ns[c]
-			&& (most == TIME_CAUSES
-				|| p->stats.n.time_ns[c] > p->stats.n.time_ns[most]))
-			most = c;
-	return most;
+	return largest(p, TIME_CAUSES);
 }

@@ -26,7 +26,7 @@ static uint64_t count_up_to(const struct histogram *h, int64_t value)
 static void hdr_summary(FILE *out, const struct report_run *run, const struct report_summary *s)
 {
 	(void)run;
-	const struct histogram *h = &s->total.stats.latency;
+	const struct histogram *h = &s->total.stats.timings[TIMING_LATENCY];
 	struct histogram_summary summary;
 	histogram_summarize(h, &summary);
 	fprintf(out, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",

@@ -1,86 +1,14 @@
 /* One JSON object a line. Units are in the names; what does not exist is null. */
 #define _GNU_SOURCE
+#include "put.h"
 #include "report.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #define SCHEMA "ppair/1"
-
-static void emit(FILE *out, json_t *object)
-{
-	json_dumpf(object, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15));
-	fputc('\n', out);
-	json_decref(object);
-}
-
-static json_t *event(const char *kind)
-{
-	json_t *object = json_object();
-	json_object_set_new(object, "event", json_string(kind));
-	return object;
-}
-
-static void put(json_t *object, const char *name, uint64_t value)
-{
-	json_object_set_new(object, name, json_integer((json_int_t)value));
-}
-
-static void put_null(json_t *object, const char *name)
-{
-	json_object_set_new(object, name, json_null());
-}
-
-/* NAN becomes null. */
-static void put_real(json_t *object, const char *name, double value)
-{
-	json_object_set_new(object, name, isnan(value) ? json_null() : json_real(value));
-}
-
-/* A number that does not exist is null. */
-static void put_if(json_t *object, const char *name, bool exists, uint64_t value)
-{
-	if (exists)
-		put(object, name, value);
-	else
-		put_null(object, name);
-}
-
-static void put_seconds(json_t *object, const char *name, uint64_t ns)
-{
-	put_real(object, name, (double)ns / NS_PER_S);
-}
-
-/* Bytes that are not UTF-8 would be refused by the library: they become "?". */
-static json_t *text_or_null(const char *text)
-{
-	json_t *string = text && *text ? json_string(text) : json_null();
-	if (!string) {
-		char *ascii = strdup(text);
-		for (char *c = ascii; *c; c++)
-			if (*c & 0x80)
-				*c = '?';
-		string = json_string(ascii);
-		free(ascii);
-	}
-	return string;
-}
-
-static void put_text(json_t *object, const char *name, const char *text)
-{
-	json_object_set_new(object, name, text_or_null(text));
-}
-
-static void put_time(json_t *object, int64_t realtime_ns)
-{
-	char utc[CLOCK_UTC_SIZE];
-	clock_format_utc(realtime_ns, utc);
-	put_text(object, "time", utc);
-	put(object, "time_ns", (uint64_t)realtime_ns);
-}
 
 /* The processor's name, from /proc. */
 static void put_cpu_model(json_t *object)
@@ -93,7 +21,7 @@ static void put_cpu_model(json_t *object)
 		fclose(info);
 	json_t *cpu = json_object();
 	put_text(cpu, "model", model);
-	put(cpu, "count", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+	put_number(cpu, "count", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
 	json_object_set_new(object, "cpu", cpu);
 }
 
@@ -112,7 +40,7 @@ static json_t *list_of(const struct report_value *v)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < v->list.count; i++)
-		json_array_append_new(list, text_or_null(v->list.items[i]));
+		json_array_append_new(list, put_text_value(v->list.items[i]));
 	return list;
 }
 
@@ -121,7 +49,7 @@ static void put_option(json_t *object, const struct report_value *v)
 	switch (v->type) {
 	case VALUE_NULL: put_null(object, v->name); break;
 	case VALUE_BOOLEAN: json_object_set_new(object, v->name, json_boolean(v->boolean)); break;
-	case VALUE_INTEGER: put(object, v->name, v->integer); break;
+	case VALUE_INTEGER: put_number(object, v->name, v->integer); break;
 	case VALUE_REAL: put_real(object, v->name, v->real); break;
 	case VALUE_TEXT: put_text(object, v->name, v->text); break;
 	case VALUE_LIST: json_object_set_new(object, v->name, list_of(v)); break;
@@ -131,7 +59,7 @@ static void put_option(json_t *object, const struct report_value *v)
 
 static void json_start(FILE *out, const struct report_run *run)
 {
-	json_t *object = event("start");
+	json_t *object = put_event("start");
 	put_text(object, "schema", SCHEMA);
 	put_text(object, "program", run->program);
 	put_text(object, "version", PPAIR_VERSION);
@@ -150,19 +78,19 @@ static void json_start(FILE *out, const struct report_run *run)
 		put_option(options, &run->options[i]);
 	json_object_set_new(object, "options", options);
 	put_host(object);
-	put(object, "pid", (uint64_t)getpid());
+	put_number(object, "pid", (uint64_t)getpid());
 	put_text(object, "clock", run->clock == CLOCK_KIND_REALTIME ? "realtime" : "monotonic");
 	put_time(object, run->started_ns);
-	emit(out, object);
+	put_line(out, object);
 }
 
 static void json_ready(FILE *out, const struct report_run *run, const struct report_ready *ready)
 {
 	(void)run;
-	json_t *object = event("ready");
+	json_t *object = put_event("ready");
 	json_object_set_new(object, "listening", json_boolean(ready->listening));
 	put_text(object, "host", ready->host);
-	put(object, "port", strtoull(ready->port, NULL, 10));
+	put_number(object, "port", strtoull(ready->port, NULL, 10));
 	put_text(object, "address", ready->address);
 	json_t *tls = ready->tls_protocol && *ready->tls_protocol ? json_object() : json_null();
 	if (json_is_object(tls)) {
@@ -172,18 +100,18 @@ static void json_ready(FILE *out, const struct report_run *run, const struct rep
 	json_object_set_new(object, "tls", tls);
 	put_text(object, "sasl", ready->sasl_mechanism);
 	put_time(object, ready->at_ns);
-	emit(out, object);
+	put_line(out, object);
 }
 
 static void json_error(FILE *out, const struct report_run *run, const struct failure *failure)
 {
 	(void)run;
-	json_t *object = event("error");
+	json_t *object = put_event("error");
 	put_text(object, "what", failure->what);
 	put_text(object, "condition", failure->condition);
 	put_text(object, "description", failure->description);
-	put(object, "exit_code", failure->code);
-	emit(out, object);
+	put_number(object, "exit_code", failure->code);
+	put_line(out, object);
 }
 
 static json_t *buckets(const struct histogram *h)
@@ -203,7 +131,7 @@ static void put_percentile(json_t *object, double percent, const struct histogra
 	char name[32];
 	snprintf(name, sizeof name, "p%.12g", percent);
 	if (summary->count)
-		put(object, name, (uint64_t)histogram_percentile(h, summary, percent));
+		put_number(object, name, (uint64_t)histogram_percentile(h, summary, percent));
 	else
 		put_null(object, name);
 }
@@ -214,48 +142,59 @@ static json_t *distribution(
 	struct histogram_summary s;
 	histogram_summarize(h, &s);
 	json_t *object = json_object();
-	put(object, "count", s.count);
-	put_if(object, "min", s.count, (uint64_t)s.min);
+	put_number(object, "count", s.count);
+	put_number_if(object, "min", s.count, (uint64_t)s.min);
 	put_real(object, "mean", s.count ? s.mean : NAN);
 	put_real(object, "stddev", s.count ? s.stddev : NAN);
 	for (size_t i = 0; i < run->percentile_count; i++)
 		put_percentile(object, run->percentiles[i], h, &s);
-	put_if(object, "max", s.count, (uint64_t)s.max);
-	put(object, "negative", h->negative);
+	put_number_if(object, "max", s.count, (uint64_t)s.max);
+	put_number(object, "negative", h->negative);
 	if (h->negative)
 		json_object_set_new(object, "lowest", json_integer(h->lowest));
 	else
 		put_null(object, "lowest");
-	put(object, "overflow", h->overflow);
+	put_number(object, "overflow", h->overflow);
 	if (with_buckets)
 		json_object_set_new(object, "buckets", buckets(h));
 	return object;
+}
+
+/* Of something that the options have not asked for it is null. */
+static void put_timing(json_t *object, const struct report_run *run, const char *name,
+	const struct stats *s, enum timing timing, bool with_buckets)
+{
+	if (s->timings_used & TIMING_BIT(timing))
+		json_object_set_new(
+			object, name, distribution(run, &s->timings[timing], with_buckets));
+	else
+		put_null(object, name);
 }
 
 static json_t *messages(const struct report_run *run, const struct counters *n)
 {
 	json_t *object = json_object();
 	if (!run->sender) {
-		put(object, "received", n->messages);
+		put_number(object, "received", n->messages);
 		/* in an interval, more may come late than is passed over */
 		json_object_set_new(
 			object, "lost", json_integer((json_int_t)(n->skipped - n->reordered)));
-		put(object, "duplicated", n->duplicated);
-		put(object, "reordered", n->reordered);
-		put(object, "redelivered", n->redelivered);
-		put(object, "aborted", n->aborted);
-		put(object, "no_sequence", n->no_sequence);
-		put(object, "no_timestamp", n->no_timestamp);
-		put_if(object, "corrupted", run->checks_content, n->corrupted);
+		put_number(object, "duplicated", n->duplicated);
+		put_number(object, "reordered", n->reordered);
+		put_number(object, "redelivered", n->redelivered);
+		put_number(object, "aborted", n->aborted);
+		put_number(object, "no_sequence", n->no_sequence);
+		put_number(object, "no_timestamp", n->no_timestamp);
+		put_number_if(object, "corrupted", run->checks_content, n->corrupted);
 		return object;
 	}
-	put(object, "sent", n->messages);
+	put_number(object, "sent", n->messages);
 	const char *names[] = {"accepted", "rejected", "released", "modified", "no_outcome"};
 	const uint64_t values[] = {
 		n->accepted, n->rejected, n->released, n->modified, n->no_outcome};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		put_if(object, names[i], !run->presettled, values[i]);
-	put_if(object, "resent", !run->presettled, n->resent);
+		put_number_if(object, names[i], !run->presettled, values[i]);
+	put_number_if(object, "resent", !run->presettled, n->resent);
 	return object;
 }
 
@@ -263,24 +202,56 @@ static json_t *credit(const struct report_run *run, const struct stats *s, bool 
 {
 	json_t *object = json_object();
 	if (run->sender) {
-		put(object, "blocked", s->n.blocked);
-		put(object, "stalls", s->n.stalls);
+		put_number(object, "blocked", s->n.blocked);
+		put_number(object, "stalls", s->n.stalls);
 		put_seconds(object, "stalled_s", s->n.stalled_ns);
-		json_object_set_new(object, "stall_ns", distribution(run, &s->stall, with_buckets));
+		put_timing(object, run, "stall_ns", s, TIMING_STALL, with_buckets);
 	} else {
-		put(object, "grants", s->n.grants);
-		put(object, "granted", s->n.granted);
-		put_if(object, "lowest", s->credit_lowest != UINT32_MAX, s->credit_lowest);
+		put_number(object, "grants", s->n.grants);
+		put_number(object, "granted", s->n.granted);
+		put_number_if(object, "lowest", s->credit_lowest != UINT32_MAX, s->credit_lowest);
 	}
-	put(object, "frames_in", s->n.frames_in);
-	put(object, "frames_out", s->n.frames_out);
+	put_number(object, "frames_in", s->n.frames_in);
+	put_number(object, "frames_out", s->n.frames_out);
+	return object;
+}
+
+static json_t *pacing(const struct report_run *run, const struct report_period *p)
+{
+	const struct counters *n = &p->stats.n;
+	bool met = report_rate_met(run, p);
+	if (!(run->send_rate_per_s > 0))
+		return json_null();
+	json_t *object = json_object();
+	put_real(object, "target_per_s", run->send_rate_per_s);
+	put_real(object, "achieved_per_s", report_achieved_per_s(p));
+	put_number(object, "due", n->due);
+	put_number(object, "late", n->late);
+	put_number(object, "skipped", n->slots_skipped);
+	json_object_set_new(object, "rate_met", json_boolean(met));
+	enum time_cause obstacle = met ? TIME_CAUSES : report_obstacle(p);
+	put_text(object, "missed_for", obstacle == TIME_CAUSES ? NULL : time_cause_name(obstacle));
+	return object;
+}
+
+static json_t *batches(
+	const struct report_run *run, const struct report_period *p, bool with_buckets)
+{
+	if (!run->batch)
+		return json_null();
+	json_t *object = json_object();
+	put_number(object, "size", run->batch);
+	put_timing(object, run, "first_ns", &p->stats, TIMING_BATCH_FIRST, with_buckets);
+	put_timing(object, run, "last_ns", &p->stats, TIMING_BATCH_LAST, with_buckets);
+	put_timing(object, run, "last_ticks", &p->stats, TIMING_BATCH_TICKS, with_buckets);
+	put_real(object, "tsc_per_s", report_ticks_per_s(p));
 	return object;
 }
 
 static json_t *connection(const struct counters *n)
 {
 	json_t *object = json_object();
-	put(object, "reconnects", n->reconnects);
+	put_number(object, "reconnects", n->reconnects);
 	put_seconds(object, "disconnected_s", n->disconnected_ns);
 	return object;
 }
@@ -292,9 +263,17 @@ static void put_period(json_t *object, const struct report_run *run, const struc
 	const struct counters *n = &p->stats.n;
 	put_seconds(object, "start_s", (uint64_t)p->start_ns);
 	put_seconds(object, "end_s", (uint64_t)p->end_ns);
-	put(object, "content_bytes", n->content_bytes);
-	json_object_set_new(object, run->sender ? "settlement_ns" : "latency_ns",
-		distribution(run, &p->stats.latency, with_buckets));
+	put_number(object, "content_bytes", n->content_bytes);
+	put_timing(object, run, run->sender ? "settlement_ns" : "latency_ns", &p->stats,
+		TIMING_LATENCY, with_buckets);
+	if (run->sender) {
+		json_object_set_new(object, "pacing", pacing(run, p));
+		put_timing(
+			object, run, "send_delay_ns", &p->stats, TIMING_SEND_DELAY, with_buckets);
+		put_timing(
+			object, run, "round_trip_ns", &p->stats, TIMING_ROUND_TRIP, with_buckets);
+		json_object_set_new(object, "batch", batches(run, p, with_buckets));
+	}
 	json_object_set_new(object, "credit", credit(run, &p->stats, with_buckets));
 	json_object_set_new(object, "connection", connection(n));
 	json_t *time = json_object();
@@ -310,47 +289,47 @@ static void put_period(json_t *object, const struct report_run *run, const struc
 	put_seconds(cpu, "system_s", n->cpu_system_ns);
 	put_seconds(cpu, "span_s", n->cpu_span_ns);
 	put_real(cpu, "percent", report_cpu_percent(p));
-	put(cpu, "switches_voluntary", n->switches_voluntary);
-	put(cpu, "switches_involuntary", n->switches_involuntary);
+	put_number(cpu, "switches_voluntary", n->switches_voluntary);
+	put_number(cpu, "switches_involuntary", n->switches_involuntary);
 	json_object_set_new(object, "cpu", cpu);
-	put_if(object, "rss_bytes", p->memory.rss_bytes, p->memory.rss_bytes);
-	put_if(object, "rss_peak_bytes", p->memory.rss_peak_bytes, p->memory.rss_peak_bytes);
+	put_number_if(object, "rss_bytes", p->memory.rss_bytes, p->memory.rss_bytes);
+	put_number_if(object, "rss_peak_bytes", p->memory.rss_peak_bytes, p->memory.rss_peak_bytes);
 }
 
 static void json_interval(FILE *out, const struct report_run *run, const struct report_period *p)
 {
-	json_t *object = event("interval");
-	put(object, "index", p->index);
+	json_t *object = put_event("interval");
+	put_number(object, "index", p->index);
 	json_object_set_new(object, "partial", json_boolean(p->partial));
 	json_object_set_new(object, "warmup", json_boolean(p->warmup));
 	json_object_set_new(object, "messages", messages(run, &p->stats.n));
 	put_real(object, "messages_per_s", report_rate_per_s(p));
 	put_real(object, "bytes_per_s", report_bytes_per_s(p));
 	put_period(object, run, p, false);
-	emit(out, object);
+	put_line(out, object);
 }
 
 static void json_summary(FILE *out, const struct report_run *run, const struct report_summary *s)
 {
-	json_t *object = event("summary");
+	json_t *object = put_event("summary");
 	put_text(object, "stop_reason", s->stop_reason);
 	json_object_set_new(object, "interrupted", json_boolean(s->interrupted));
 	json_object_set_new(object, "complete", json_boolean(s->complete));
 	json_object_set_new(object, "exit_code", json_integer(s->exit_code));
 	json_t *whole = messages(run, &s->whole);
 	if (run->sender)
-		put_if(whole, "unsettled", !run->presettled, s->unsettled);
+		put_number_if(whole, "unsettled", !run->presettled, s->unsettled);
 	json_object_set_new(object, "messages", whole);
-	put(object, "measured_messages", s->total.stats.n.messages);
+	put_number(object, "measured_messages", s->total.stats.n.messages);
 	put_real(object, "messages_per_s", report_summary_rate_per_s(s));
 	put_real(object, "bytes_per_s", report_summary_bytes_per_s(s));
-	put_if(object, "began_time_ns", s->began_ns, (uint64_t)s->began_ns);
+	put_number_if(object, "began_time_ns", s->began_ns, (uint64_t)s->began_ns);
 	bool any = s->last_ns > s->first_ns;
 	put_real(object, "first_s", any ? (double)s->first_ns / NS_PER_S : NAN);
 	put_real(object, "last_s", any ? (double)s->last_ns / NS_PER_S : NAN);
 	put_seconds(object, "wall_s", (uint64_t)(s->total.end_ns - s->total.start_ns));
 	put_period(object, run, &s->total, true);
-	emit(out, object);
+	put_line(out, object);
 }
 
 const struct report_format report_json = {.name = "json",

@@ -96,6 +96,12 @@ static void describe_run(struct reporter *r, const struct options *o, char **arg
 		.checks_content = o->check_content,
 		.header = o->report_header,
 		.clock = o->clock,
+		.send_rate_per_s = o->send_rate_per_s,
+		.batch = o->timings & TIMING_BIT(TIMING_BATCH_LAST) ? o->batch : 0,
+		.asks = o->round_trip,
+		.answers = o->reply,
+		.busy_polls = o->busy_poll,
+		.timings = o->timings,
 		.argv = argv,
 		.options = r->values,
 		.option_count = options_describe(o, r->values),
@@ -127,7 +133,7 @@ static bool add_period(struct reporter *r, const struct note *note)
 	p->warmup = note->warmup;
 	stats_subtract(&p->stats, &note->stats, &r->last);
 	p->memory = memory_sample();
-	r->last = note->stats;
+	stats_copy(&r->last, &note->stats);
 	r->last_end_ns = end_ns;
 
 	struct report_summary *s = &r->summary;
@@ -350,8 +356,8 @@ int reporter_run(struct worker *worker, const struct options *options, const str
 	static struct reporter r;
 	r = (struct reporter){.options = options, .worker = worker};
 	r.report.run = &r.run;
-	stats_reset(&r.last);
-	stats_reset(&r.summary.total.stats);
+	stats_reset(&r.last, options->timings);
+	stats_reset(&r.summary.total.stats, options->timings);
 	describe_run(&r, options, argv);
 	open_standard_descriptors();
 	int orphan_fd = -1;

@@ -97,6 +97,23 @@ static size_t next_bytes(const struct sender *s)
 	return s->content.varies ? t->reserve + content_next_bytes(&s->content) : t->length;
 }
 
+/* A batch begins when its first message is sent, or was due. */
+static void note_batch(struct sender *s, struct outgoing *o, int64_t began_ns)
+{
+	if (batches_is_new(&o->batches, o->next_sequence))
+		batches_begin(&o->batches, began_ns, s->options->tsc ? clock_ticks() : 0);
+}
+
+/* The time stamp of the next message, which is sent now: with a schedule, when it was due. */
+static int64_t begin_stamp(
+	struct sender *s, struct outgoing *o, struct clock_run *stamp, int64_t now_ns)
+{
+	int64_t began_ns = s->pacing.used ? pacing_take(&s->pacing, now_ns) : now_ns;
+	if (s->times_batches)
+		note_batch(s, o, began_ns);
+	return s->pacing.used ? pacing_stamp_ns(&s->pacing, began_ns) : clock_run_ns(stamp);
+}
+
 static void send_different(
 	struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes, int64_t began_ns)
 {
@@ -109,7 +126,7 @@ static void send_different(
 	do {
 		compose(s, o);
 		int64_t sent_ns = clock_run_ns(&sent);
-		send_one(o, t, presettled, clock_run_ns(&stamp), sent_ns);
+		send_one(o, t, presettled, begin_stamp(s, o, &stamp, sent_ns), sent_ns);
 		keep(s, o, t->bytes, t->own_bytes, sent_ns);
 		bytes += t->length;
 		content_bytes += t->content_bytes;
@@ -223,8 +240,9 @@ static void begin_part(struct sender *s, struct outgoing *o, int64_t now_ns)
 		return;
 	}
 	compose(s, o);
-	o->part.delivery = begin_message(
-		o, t, s->options->presettled, clock_stamp_ns(s->options->clock), now_ns);
+	struct clock_run stamp = {.kind = s->options->clock};
+	int64_t ts = begin_stamp(s, o, &stamp, now_ns);
+	o->part.delivery = begin_message(o, t, s->options->presettled, ts, now_ns);
 	if (s->options->presettled) /* it is known by that, see outgoing_settle() */
 		pn_delivery_set_context(o->part.delivery, (void *)now_ns);
 	o->part.letter = content_copy(t);

@@ -20,19 +20,35 @@ const char *time_cause_name(enum time_cause cause)
 }
 
 /* Everything to nothing. */
-void stats_reset(struct stats *s)
+void stats_reset(struct stats *s, unsigned timings)
 {
-	memset(s, 0, sizeof *s);
-	histogram_reset(&s->latency);
-	histogram_reset(&s->stall);
+	memset(&s->n, 0, sizeof s->n);
+	s->timings_used = timings;
+	for (enum timing t = 0; t < TIMINGS; t++)
+		if (timings & TIMING_BIT(t))
+			histogram_reset(&s->timings[t]);
+	s->unsettled = 0;
 	s->credit_lowest = UINT32_MAX;
+}
+
+/* What is not used is not touched, and takes no memory. */
+void stats_copy(struct stats *to, const struct stats *from)
+{
+	to->n = from->n;
+	to->timings_used = from->timings_used;
+	for (enum timing t = 0; t < TIMINGS; t++)
+		if (from->timings_used & TIMING_BIT(t))
+			to->timings[t] = from->timings[t];
+	to->credit_lowest = from->credit_lowest;
+	to->unsettled = from->unsettled;
 }
 
 /* The extremes of a period are its own. */
 void stats_cut(struct stats *s)
 {
-	histogram_cut(&s->latency);
-	histogram_cut(&s->stall);
+	for (enum timing t = 0; t < TIMINGS; t++)
+		if (s->timings_used & TIMING_BIT(t))
+			histogram_cut(&s->timings[t]);
 	s->credit_lowest = UINT32_MAX;
 }
 
@@ -49,8 +65,9 @@ void counters_add(struct counters *sum, const struct counters *part)
 void stats_add(struct stats *sum, const struct stats *part)
 {
 	counters_add(&sum->n, &part->n);
-	histogram_add(&sum->latency, &part->latency);
-	histogram_add(&sum->stall, &part->stall);
+	for (enum timing t = 0; t < TIMINGS; t++)
+		if (part->timings_used & TIMING_BIT(t))
+			histogram_add(&sum->timings[t], &part->timings[t]);
 	if (part->credit_lowest < sum->credit_lowest)
 		sum->credit_lowest = part->credit_lowest;
 	sum->unsettled = part->unsettled;
@@ -64,8 +81,11 @@ void stats_subtract(struct stats *period, const struct stats *later, const struc
 	const uint64_t *b = (const uint64_t *)&earlier->n;
 	for (size_t i = 0; i < COUNTERS; i++)
 		to[i] = a[i] - b[i];
-	histogram_subtract(&period->latency, &later->latency, &earlier->latency);
-	histogram_subtract(&period->stall, &later->stall, &earlier->stall);
+	period->timings_used = later->timings_used;
+	for (enum timing t = 0; t < TIMINGS; t++)
+		if (later->timings_used & TIMING_BIT(t))
+			histogram_subtract(
+				&period->timings[t], &later->timings[t], &earlier->timings[t]);
 	period->credit_lowest = later->credit_lowest;
 	period->unsettled = later->unsettled;
 }

@@ -15,11 +15,13 @@
 static void fill_period(
 	struct worker *w, struct note *note, int64_t at_ns, const uint64_t waits_ns[TIME_CAUSES])
 {
+	if (w->role->cut)
+		w->role->cut(w->self, at_ns);
 	engine_count_frames(&w->engine);
 	stats_sample_cpu(&w->stats.n);
 	note->at_ns = at_ns;
 	note->warmup = !w->warm;
-	note->stats = w->stats;
+	stats_copy(&note->stats, &w->stats);
 	struct counters *n = &note->stats.n;
 	n->cpu_span_ns = (uint64_t)(clock_monotonic_ns() - w->began_ns);
 	n->cpu_user_ns -= w->cpu_base.cpu_user_ns;
@@ -160,6 +162,8 @@ void worker_stop(struct worker *w, enum stop_reason reason)
 	if (w->phase >= PHASE_FLUSHING)
 		return;
 	int64_t now_ns = clock_monotonic_ns();
+	if (w->role->cut)
+		w->role->cut(w->self, now_ns);
 	w->phase = PHASE_FLUSHING;
 	w->reason = reason;
 	w->flush_by_ns = now_ns + (int64_t)w->options->close_timeout_ns;
@@ -364,11 +368,12 @@ void worker_start(
 	w->options = options;
 	w->role = role;
 	w->self = self;
+	int64_t now_ns = clock_monotonic_ns();
 	w->start_at_ns = options->start_at_ns
-		? clock_monotonic_ns() + ((int64_t)options->start_at_ns - clock_realtime_ns())
+		? (int64_t)options->start_at_ns - (clock_realtime_at_ns(now_ns) - now_ns)
 		: 0;
 	w->next_report = options->report_every;
-	stats_reset(&w->stats);
+	stats_reset(&w->stats, options->timings);
 	set_milestone(w);
 	notes_open(&w->notes);
 	w->abandon_fd = eventfd(0, EFD_CLOEXEC);

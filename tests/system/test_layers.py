@@ -15,13 +15,13 @@ FILE_LINES_MAX = 440
 # Modules (a file's name without its end) by layer, 0 first.
 MODULES = (
     "big_endian clock encoding fatal field histogram kept lines mix outlet section units url",
-    "backoff content_check credit groups numbering pacer sequence",
-    "report report_hdr report_json report_table stats",
+    "backoff batches content_check credit groups numbering pacer schedule sequence",
+    "put report report_columns report_csv report_hdr report_json report_text stats",
     "connections dialer endpoints engine listener message poller redirect security socket stamp"
     " text tls_verdict trace trap",
     "notes option_check option_connection option_message option_table options parent reporter"
     " signals worker",
-    "content incoming outgoing precv printer psend sending",
+    "content incoming outgoing pacing precv printer psend sending",
 )
 LAYERS = {name: layer for layer, names in enumerate(MODULES) for name in names.split()}
 
@@ -33,7 +33,10 @@ SAME_LAYER = {
     ("numbering", "sequence"),
     ("report", "stats"),
     ("report_json", "report"),
-    ("report_table", "report"),
+    ("report_json", "put"),
+    ("report_columns", "report"),
+    ("report_csv", "report_columns"),
+    ("report_text", "report_columns"),
     ("report_hdr", "report"),
     ("socket", "poller"),
     ("socket", "trap"),
@@ -72,6 +75,7 @@ SAME_LAYER = {
     ("reporter", "signals"),
     ("psend", "outgoing"),
     ("outgoing", "content"),
+    ("outgoing", "pacing"),
     ("outgoing", "sending"),
     ("sending", "outgoing"),
     ("precv", "incoming"),
@@ -83,7 +87,7 @@ RESERVED = {
     "argp.h": {"options.c"},
     "pthread.h": {"worker.c", "worker.h", "parent.c", "signals.c"},
     "semaphore.h": {"notes.h"},
-    "jansson.h": {"report_json.c", "reporter.c"},  # reporter: its version
+    "jansson.h": {"put.h", "reporter.c"},  # reporter: its version
     **dict.fromkeys(
         ["dlfcn.h", "openssl/ssl.h", "openssl/err.h", "openssl/x509_vfy.h"], {"tls_verdict.c"}
     ),

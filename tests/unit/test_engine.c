@@ -71,7 +71,7 @@ static struct program *create(void)
 	struct program *p = calloc(1, sizeof *p);
 	assert_non_null(p);
 	p->fd = -1;
-	stats_reset(&p->stats);
+	stats_reset(&p->stats, TIMINGS_ALL);
 	engine_create(&p->engine, &OPTIONS, &CALLBACKS, p, &p->stats);
 	p->began_ns = clock_monotonic_ns();
 	return p;

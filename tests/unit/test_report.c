@@ -37,9 +37,9 @@ static struct report_period *make_period(struct report_period *p)
 		.start_ns = NS_PER_S,
 		.end_ns = 2 * NS_PER_S,
 		.memory = {5000000, 6000000}};
-	stats_reset(&p->stats);
+	stats_reset(&p->stats, TIMINGS_ALL);
 	for (int64_t i = 1; i <= 1000; i++)
-		histogram_record(&p->stats.latency, i * NS_PER_US);
+		histogram_record(&p->stats.timings[TIMING_LATENCY], i * NS_PER_US);
 	p->stats.credit_lowest = 301;
 	p->stats.unsettled = 3;
 	p->stats.n = (struct counters){.messages = 1000,
@@ -69,8 +69,8 @@ static struct report_period *make_period(struct report_period *p)
 		.time_ns = {[TIME_BUSY] = 700000000,
 			[TIME_CREDIT] = 250000000,
 			[TIME_IDLE] = 50000000}};
-	histogram_record(&p->stats.stall, NS_PER_S / 8);
-	histogram_record(&p->stats.stall, NS_PER_S / 8);
+	histogram_record(&p->stats.timings[TIMING_STALL], NS_PER_S / 8);
+	histogram_record(&p->stats.timings[TIMING_STALL], NS_PER_S / 8);
 	return p;
 }
 
@@ -78,7 +78,7 @@ static struct report_period *make_period(struct report_period *p)
 static struct report_period *make_empty_period(struct report_period *p)
 {
 	*p = (struct report_period){0};
-	stats_reset(&p->stats);
+	stats_reset(&p->stats, TIMINGS_ALL);
 	return p;
 }
 
@@ -341,7 +341,7 @@ static void test_text_columns_stay_apart_however_large(void **state)
 	p.stats.n.cpu_span_ns = UINT64_C(1000000) * NS_PER_S;
 	p.stats.n.stalled_ns = UINT64_C(1) << 62;
 	p.memory.rss_bytes = UINT64_C(1) << 45;
-	histogram_record(&p.stats.latency, INT64_MAX);
+	histogram_record(&p.stats.timings[TIMING_LATENCY], INT64_MAX);
 	open_output(&o);
 	report_text.interval(o.stream, &run, &p);
 	split_lines(&o);
@@ -358,9 +358,9 @@ static void test_text_says_what_was_left_out(void **state)
 	struct report_run run = make_run(false);
 	struct output o;
 	make_summary(&s);
-	histogram_record(&s.total.stats.latency, -1500);
-	histogram_record(&s.total.stats.latency, -2500);
-	histogram_record(&s.total.stats.latency, HISTOGRAM_MAX_NS + 1);
+	histogram_record(&s.total.stats.timings[TIMING_LATENCY], -1500);
+	histogram_record(&s.total.stats.timings[TIMING_LATENCY], -2500);
+	histogram_record(&s.total.stats.timings[TIMING_LATENCY], HISTOGRAM_MAX_NS + 1);
 	s.stop_reason = "timeout";
 	s.complete = false;
 	s.exit_code = 4;
@@ -580,8 +580,9 @@ static void test_hdr_percentiles_ascend_to_the_count(void **state)
 	make_summary(&s);
 	assert_true(check_hdr(&s, 1000, 1000) > 20);
 	for (int i = 0; i < 20; i++) /* a thousand million */
-		histogram_add(&s.total.stats.latency, &s.total.stats.latency);
-	histogram_record(&s.total.stats.latency, 5 * NS_PER_MS);
+		histogram_add(&s.total.stats.timings[TIMING_LATENCY],
+			&s.total.stats.timings[TIMING_LATENCY]);
+	histogram_record(&s.total.stats.timings[TIMING_LATENCY], 5 * NS_PER_MS);
 	assert_true(check_hdr(&s, (UINT64_C(1000) << 20) + 1, 5000) > 100);
 }
 
@@ -591,9 +592,9 @@ static void test_hdr_of_one_value_and_of_none(void **state)
 	(void)state;
 	static struct report_summary s;
 	make_summary(&s);
-	histogram_reset(&s.total.stats.latency);
+	histogram_reset(&s.total.stats.timings[TIMING_LATENCY]);
 	assert_int_equal(check_hdr(&s, 0, 0), 0);
-	histogram_record(&s.total.stats.latency, 1234567);
+	histogram_record(&s.total.stats.timings[TIMING_LATENCY], 1234567);
 	assert_int_equal(check_hdr(&s, 1, 1234.567), 1);
 }
 

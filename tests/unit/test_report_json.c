@@ -48,7 +48,7 @@ static struct report_period *make_period(struct report_period *p)
 		.end_ns = NS_PER_S + NS_PER_S / 4,
 		.partial = true,
 		.memory = {5000000, 6000000}};
-	stats_reset(&p->stats);
+	stats_reset(&p->stats, TIMINGS_ALL);
 	p->stats.n.messages = 10;
 	p->stats.n.content_bytes = 1000;
 	p->stats.n.accepted = 9;
@@ -59,7 +59,7 @@ static struct report_period *make_period(struct report_period *p)
 	p->stats.n.cpu_user_ns = NS_PER_S / 8;
 	p->stats.n.cpu_span_ns = (uint64_t)(p->end_ns - p->start_ns);
 	for (int64_t i = 0; i < 10; i++)
-		histogram_record(&p->stats.latency, 100 + i * i * 100000);
+		histogram_record(&p->stats.timings[TIMING_LATENCY], 100 + i * i * 100000);
 	uint64_t left = NS_PER_S / 4;
 	for (enum time_cause c = TIME_BUSY; c < TIME_IDLE; c++) {
 		p->stats.n.time_ns[c] = left / 3;
@@ -74,7 +74,7 @@ static struct report_period *make_period(struct report_period *p)
 static struct report_period *make_empty_period(struct report_period *p)
 {
 	*p = (struct report_period){0};
-	stats_reset(&p->stats);
+	stats_reset(&p->stats, TIMINGS_ALL);
 	return p;
 }
 
@@ -444,9 +444,9 @@ static void test_buckets_sum_to_the_count(void **state)
 	static struct report_summary s;
 	struct report_run run = make_run(false);
 	make_summary(&s);
-	histogram_record(&s.total.stats.latency, -77);
-	histogram_record(&s.total.stats.latency, 2 * HISTOGRAM_MAX_NS);
-	histogram_record(&s.total.stats.latency, 100);
+	histogram_record(&s.total.stats.timings[TIMING_LATENCY], -77);
+	histogram_record(&s.total.stats.timings[TIMING_LATENCY], 2 * HISTOGRAM_MAX_NS);
+	histogram_record(&s.total.stats.timings[TIMING_LATENCY], 100);
 	json_t *o = EVENT(summary, &run, &s);
 	json_int_t count = 0, last = -1;
 	size_t i;
@@ -457,7 +457,9 @@ static void test_buckets_sum_to_the_count(void **state)
 		assert_int_equal(json_unpack(bucket, "[I, I!]", &lowest, &in_it), 0);
 		assert_true(lowest > last && in_it > 0);
 		assert_int_equal(histogram_lowest(histogram_index(lowest)), lowest);
-		assert_int_equal(s.total.stats.latency.buckets[histogram_index(lowest)], in_it);
+		assert_int_equal(
+			s.total.stats.timings[TIMING_LATENCY].buckets[histogram_index(lowest)],
+			in_it);
 		count += in_it;
 		last = lowest;
 	}

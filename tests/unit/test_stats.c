@@ -45,18 +45,18 @@ static void test_reset_leaves_nothing(void **state)
 	(void)state;
 	static struct stats s;
 	memset(&s, 0xa5, sizeof s);
-	stats_reset(&s);
+	stats_reset(&s, TIMINGS_ALL);
 	static const struct counters NONE;
 	assert_same_counters(&s.n, &NONE);
 	assert_int_equal(s.credit_lowest, UINT32_MAX);
 	assert_int_equal(s.unsettled, 0);
 	struct histogram_summary latency, stall;
-	histogram_summarize(&s.latency, &latency);
-	histogram_summarize(&s.stall, &stall);
+	histogram_summarize(&s.timings[TIMING_LATENCY], &latency);
+	histogram_summarize(&s.timings[TIMING_STALL], &stall);
 	assert_int_equal(latency.count, 0);
 	assert_int_equal(stall.count, 0);
-	assert_int_equal(s.latency.max, -1);
-	assert_int_equal(s.stall.min, INT64_MAX);
+	assert_int_equal(s.timings[TIMING_LATENCY].max, -1);
+	assert_int_equal(s.timings[TIMING_STALL].min, INT64_MAX);
 }
 
 /* A counter that is forgotten in the loop would be lost. */
@@ -77,9 +77,9 @@ static void test_every_counter_is_subtracted(void **state)
 {
 	(void)state;
 	static struct stats later, earlier, period;
-	stats_reset(&later);
-	stats_reset(&earlier);
-	stats_reset(&period);
+	stats_reset(&later, TIMINGS_ALL);
+	stats_reset(&earlier, TIMINGS_ALL);
+	stats_reset(&period, TIMINGS_ALL);
 	later.n = distinct(1000, 30);
 	earlier.n = distinct(10, 4);
 	stats_subtract(&period, &later, &earlier);
@@ -94,13 +94,13 @@ static void test_sums_take_the_least_credit_and_the_last_unsettled(void **state)
 {
 	(void)state;
 	static struct stats sum, part;
-	stats_reset(&sum);
-	stats_reset(&part);
+	stats_reset(&sum, TIMINGS_ALL);
+	stats_reset(&part, TIMINGS_ALL);
 	part.credit_lowest = 40;
 	part.unsettled = 9;
-	histogram_record(&part.latency, 100);
-	histogram_record(&part.stall, 200);
-	histogram_record(&part.stall, 300);
+	histogram_record(&part.timings[TIMING_LATENCY], 100);
+	histogram_record(&part.timings[TIMING_STALL], 200);
+	histogram_record(&part.timings[TIMING_STALL], 300);
 	stats_add(&sum, &part);
 	assert_int_equal(sum.credit_lowest, 40);
 	assert_int_equal(sum.unsettled, 9);
@@ -109,9 +109,9 @@ static void test_sums_take_the_least_credit_and_the_last_unsettled(void **state)
 	stats_add(&sum, &part);
 	assert_int_equal(sum.credit_lowest, 40);
 	assert_int_equal(sum.unsettled, 2);
-	assert_int_equal(sum.latency.buckets[100], 2);
-	assert_int_equal(sum.stall.buckets[200], 2);
-	assert_int_equal(sum.stall.max, 300);
+	assert_int_equal(sum.timings[TIMING_LATENCY].buckets[100], 2);
+	assert_int_equal(sum.timings[TIMING_STALL].buckets[200], 2);
+	assert_int_equal(sum.timings[TIMING_STALL].max, 300);
 }
 
 /* ---- a thread that counts, and a reporter that cuts ---- */
@@ -122,8 +122,8 @@ static void count_something(struct stats *s, int round)
 	for (int i = 0; i < 10 + round; i++) {
 		struct counters more = distinct((uint64_t)(rand() % 100), (uint64_t)round);
 		counters_add(&s->n, &more);
-		histogram_record(&s->latency, (round + 1) * 1000 + i);
-		histogram_record(&s->stall, 5 - i);
+		histogram_record(&s->timings[TIMING_LATENCY], (round + 1) * 1000 + i);
+		histogram_record(&s->timings[TIMING_STALL], 5 - i);
 	}
 	s->credit_lowest = (uint32_t)(100 - round);
 	s->unsettled = (uint64_t)round;
@@ -143,9 +143,9 @@ static void test_periods_add_up_to_the_whole(void **state)
 	(void)state;
 	static struct stats s, last, now, period, total;
 	srand(1);
-	stats_reset(&s);
-	stats_reset(&last);
-	stats_reset(&total);
+	stats_reset(&s, TIMINGS_ALL);
+	stats_reset(&last, TIMINGS_ALL);
+	stats_reset(&total, TIMINGS_ALL);
 	for (int round = 0; round < 20; round++) {
 		count_something(&s, round);
 		stats_subtract(&period, cut(&s, &now), &last);
@@ -153,13 +153,15 @@ static void test_periods_add_up_to_the_whole(void **state)
 		last = now;
 	}
 	assert_same_counters(&total.n, &s.n);
-	assert_memory_equal(total.latency.buckets, s.latency.buckets, sizeof s.latency.buckets);
-	assert_memory_equal(total.stall.buckets, s.stall.buckets, sizeof s.stall.buckets);
-	assert_true(total.latency.sum == s.latency.sum);
-	assert_int_equal(total.stall.negative, s.stall.negative);
-	assert_int_equal(total.latency.min, 1000);
-	assert_int_equal(total.latency.max, 20000 + 28);
-	assert_int_equal(total.stall.lowest, 5 - 28);
+	assert_memory_equal(total.timings[TIMING_LATENCY].buckets,
+		s.timings[TIMING_LATENCY].buckets, sizeof s.timings[TIMING_LATENCY].buckets);
+	assert_memory_equal(total.timings[TIMING_STALL].buckets, s.timings[TIMING_STALL].buckets,
+		sizeof s.timings[TIMING_STALL].buckets);
+	assert_true(total.timings[TIMING_LATENCY].sum == s.timings[TIMING_LATENCY].sum);
+	assert_int_equal(total.timings[TIMING_STALL].negative, s.timings[TIMING_STALL].negative);
+	assert_int_equal(total.timings[TIMING_LATENCY].min, 1000);
+	assert_int_equal(total.timings[TIMING_LATENCY].max, 20000 + 28);
+	assert_int_equal(total.timings[TIMING_STALL].lowest, 5 - 28);
 	assert_int_equal(total.credit_lowest, 81);
 	assert_int_equal(total.unsettled, 19);
 }
@@ -169,18 +171,18 @@ static void test_extremes_belong_to_their_period(void **state)
 {
 	(void)state;
 	static struct stats s, last, now, period;
-	stats_reset(&s);
-	stats_reset(&last);
+	stats_reset(&s, TIMINGS_ALL);
+	stats_reset(&last, TIMINGS_ALL);
 	for (int round = 0; round < 5; round++) {
 		count_something(&s, round);
 		stats_subtract(&period, cut(&s, &now), &last);
 		last = now;
 		struct histogram_summary latency;
-		histogram_summarize(&period.latency, &latency);
+		histogram_summarize(&period.timings[TIMING_LATENCY], &latency);
 		assert_int_equal(latency.count, 10 + round);
 		assert_int_equal(latency.min, (round + 1) * 1000);
 		assert_int_equal(latency.max, (round + 1) * 1000 + 9 + round);
-		assert_int_equal(period.stall.lowest, 5 - (9 + round));
+		assert_int_equal(period.timings[TIMING_STALL].lowest, 5 - (9 + round));
 		assert_int_equal(period.credit_lowest, 100 - round);
 		assert_int_equal(period.unsettled, round);
 	}
@@ -191,14 +193,14 @@ static void test_a_period_without_traffic_is_empty(void **state)
 {
 	(void)state;
 	static struct stats s, last, now, period;
-	stats_reset(&s);
+	stats_reset(&s, TIMINGS_ALL);
 	count_something(&s, 3);
 	cut(&s, &last);
 	stats_subtract(&period, cut(&s, &now), &last);
 	static const struct counters NONE;
 	assert_same_counters(&period.n, &NONE);
 	struct histogram_summary latency;
-	histogram_summarize(&period.latency, &latency);
+	histogram_summarize(&period.timings[TIMING_LATENCY], &latency);
 	assert_int_equal(latency.count, 0);
 	assert_int_equal(period.credit_lowest, UINT32_MAX);
 	assert_int_equal(period.unsettled, 3);

@@ -1,0 +1,50 @@
+/* pacing: psend's open loop. Layer 5, for psend.c, outgoing.c and sending.c.
+ *
+ * Messages are due on a schedule that takes no notice of the peer. Two places in it are kept: that
+ * of the next message to be sent, and that of the present. What is between them is the backlog: it
+ * is sent as soon as it may be, and its time stamps say when it was due. With --catch-up none what
+ * was missed by more than SCHEDULE_LATE_NS and a gap is left out instead.
+ */
+#ifndef PACING_H
+#define PACING_H
+
+#include "clock.h"
+#include "options.h"
+#include "schedule.h"
+
+struct pacing {
+	bool used;  /* --send-rate */
+	bool begun; /* the schedule has started */
+	bool ended; /* the last message was sent: no more are due */
+	bool skips; /* --catch-up none */
+	enum clock_kind clock;
+	struct schedule_options options;
+	struct schedule next; /* message to be sent */
+	struct schedule now;  /* up to when `due` is counted */
+	uint64_t backlog;     /* messages due and neither sent nor skipped */
+	int64_t offset_ns;    /* of the stamps' clock to the monotonic one */
+	int64_t offset_at_ns; /* when it was read; INT64_MIN: never */
+	struct stats *stats;
+};
+
+void pacing_create(struct pacing *p, const struct options *o, struct stats *stats);
+
+/* Traffic begins. With --start-at the schedule is in step with that time. */
+void pacing_begin(struct pacing *p, int64_t start_at_ns, int64_t now_ns);
+
+/* Counts what has become due, and skips what is to be skipped. */
+void pacing_turn(struct pacing *p, int64_t now_ns);
+
+/* The last message was sent, at NOW or before. */
+void pacing_end(struct pacing *p, int64_t now_ns);
+
+/* Takes the message that is next, which is sent at SENT. Returns when it was due, monotonic. */
+int64_t pacing_take(struct pacing *p, int64_t sent_ns);
+
+/* What a message that was DUE then has as its time stamp. */
+static inline int64_t pacing_stamp_ns(const struct pacing *p, int64_t due_ns)
+{
+	return due_ns + p->offset_ns;
+}
+
+#endif

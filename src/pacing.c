@@ -1,0 +1,87 @@
+#include "pacing.h"
+
+/* The realtime clock may be set, or slewed by 0.05 %: what is off by then is below a microsecond.
+ */
+#define OFFSET_AGE_NS NS_PER_MS
+
+/* Without --send-rate it is not used. */
+void pacing_create(struct pacing *p, const struct options *o, struct stats *stats)
+{
+	*p = (struct pacing){.used = o->send_rate_per_s > 0,
+		.skips = o->catch_up == CATCH_UP_NONE,
+		.clock = o->clock,
+		.options = {o->send_rate_per_s, o->batch, o->poisson_seed},
+		.offset_at_ns = INT64_MIN,
+		.stats = stats};
+}
+
+/* If the time has passed by then, it goes on at the next place in step with it. */
+void pacing_begin(struct pacing *p, int64_t start_at_ns, int64_t now_ns)
+{
+	if (!p->used || p->begun)
+		return;
+	p->begun = true;
+	int64_t start_ns =
+		start_at_ns ? schedule_align_ns(&p->options, start_at_ns, now_ns) : now_ns;
+	schedule_start(&p->next, &p->options, start_ns);
+	p->now = p->next;
+}
+
+/* Not for each message: two clocks are read. */
+static void read_offset(struct pacing *p, int64_t now_ns)
+{
+	if (p->clock == CLOCK_KIND_MONOTONIC || now_ns < p->offset_at_ns + OFFSET_AGE_NS)
+		return;
+	p->offset_ns = clock_realtime_at_ns(now_ns) - now_ns;
+	p->offset_at_ns = now_ns;
+}
+
+/* What is due long ago, unless it is only one gap. */
+static void skip(struct pacing *p, int64_t now_ns)
+{
+	int64_t late_ns = SCHEDULE_LATE_NS;
+	if (p->next.gap_ns > late_ns)
+		late_ns = p->next.gap_ns < INT64_MAX ? (int64_t)p->next.gap_ns : INT64_MAX;
+	uint64_t skipped = schedule_pass(&p->next, now_ns - late_ns - 1);
+	p->stats->n.slots_skipped += skipped;
+	p->backlog -= skipped;
+}
+
+/* The schedule's time is that since its start, as far as messages may be due. */
+void pacing_turn(struct pacing *p, int64_t now_ns)
+{
+	if (!p->begun || p->ended || now_ns < p->next.start_ns)
+		return;
+	struct counters *n = &p->stats->n;
+	uint64_t due = schedule_pass(&p->now, now_ns);
+	n->due += due;
+	p->backlog += due;
+	n->paced_ns = (uint64_t)(now_ns - p->next.start_ns);
+	if (p->skips && p->backlog)
+		skip(p, now_ns);
+	read_offset(p, now_ns);
+}
+
+/* The last message has its gap, as all others have: so a rate that was kept is the rate. */
+void pacing_end(struct pacing *p, int64_t now_ns)
+{
+	if (!p->begun || p->ended)
+		return;
+	pacing_turn(p, now_ns);
+	p->ended = true;
+	int64_t next_ns = schedule_due_ns(&p->next);
+	if (next_ns < INT64_MAX && next_ns > now_ns)
+		p->stats->n.paced_ns = (uint64_t)(next_ns - p->next.start_ns);
+}
+
+/* There is one: the backlog is not 0. */
+int64_t pacing_take(struct pacing *p, int64_t sent_ns)
+{
+	int64_t due_ns = schedule_due_ns(&p->next);
+	int64_t delay_ns = sent_ns - due_ns;
+	schedule_take(&p->next);
+	p->backlog--;
+	p->stats->n.late += delay_ns > SCHEDULE_LATE_NS;
+	histogram_record(&p->stats->timings[TIMING_SEND_DELAY], delay_ns);
+	return due_ns;
+}
