@@ -43,6 +43,8 @@ struct role {
 	bool (*flushed)(void *self);
 	/* Everything is closed: wait until what came is written, or ABANDON_FD is readable. */
 	void (*drain)(void *self, int abandon_fd);
+	/* With --round-trip or --reply. */
+	const struct engine_answers *answers;
 	/* EXIT_DONE, _SHORT, _VERIFY or _REFUSED, by what was counted. */
 	enum exit_code (*verdict)(const void *self);
 };
