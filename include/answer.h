@@ -39,7 +39,7 @@ void answer_form_make(struct answer_form *f, const struct stamp_reader *r, const
 void answer_form_fill(struct answer_form *f, const struct stamp_reader *r, const char *bytes);
 
 /* Where that message's body ends, as far as it can be read, of its LENGTH bytes. It begins at
- * R->body_section_at; what is behind it, a footer, is about the message and not about the answer. */
+ * R->body_section_at; what is behind it, a footer, is about the message, not about the answer. */
 size_t answer_body_end(const struct stamp_reader *r, const char *bytes, size_t length);
 
 /* Frees what F has. */

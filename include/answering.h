@@ -1,10 +1,10 @@
 /* answering: precv --reply: an answer to each message that asks for one. Layer 5, for precv.c and
  * incoming.c.
  *
- * What an answer says is answer.h's; it is settled if the message is. It goes to the address that the message has as reply-to: by a link on which
- * the peer receives from there, or, where we have connected to a peer, by one that is opened when
- * the address is first met. While an answer may not be sent, its message waits, and those behind
- * it: in the end the sender has no credit.
+ * What an answer says is answer.h's; it is settled if the message is. It goes to the address that
+ * the message has as reply-to: by a link on which the peer receives from there, or, where we have
+ * connected to a peer, by one that is opened when the address is first met. While an answer may not
+ * be sent, its message waits, and those behind it: in the end the sender has no credit.
  */
 #ifndef ANSWERING_H
 #define ANSWERING_H
@@ -37,9 +37,9 @@ struct answer_link {
 
 struct answering {
 	TAILQ_HEAD(answer_links, answer_link) links; /* the one used last is the first */
-	size_t opened, accepted;         /* by us, by peers */
-	size_t opening;                  /* by us, and the peer has not said anything yet */
-	uint64_t named;                  /* links, and addresses, that we have made a name for */
+	size_t opened, accepted;                     /* by us, by peers */
+	size_t opening;        /* by us, and the peer has not said anything yet */
+	uint64_t named;        /* links, and addresses, that we have made a name for */
 	enum time_cause waits; /* what messages wait for that cannot be answered yet, or IDLE */
 	bool told;             /* that there are messages without an answer */
 };

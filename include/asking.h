@@ -41,10 +41,10 @@ struct questions {
 
 /* One link's. */
 struct asking {
-	pn_link_t *link;       /* by which answers come; NULL: none is open, or it was lost */
-	bool attached;         /* messages may be sent */
-	int64_t attach_by_ns;  /* monotonic */
-	struct credit credit;  /* for answers */
+	pn_link_t *link;      /* by which answers come; NULL: none is open, or it was lost */
+	bool attached;        /* messages may be sent */
+	int64_t attach_by_ns; /* monotonic */
+	struct credit credit; /* for answers */
 	struct awaited awaited;
 	size_t part_bytes; /* read of an answer that has not come to its end */
 	size_t id_at;      /* where the id was in the last answer; 0: nowhere */

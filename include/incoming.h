@@ -29,13 +29,13 @@ struct incoming {
 	struct stamp_reader stamp;
 	pn_delivery_t **held; /* taken and not yet settled, fewer than --ack-frequency */
 	uint64_t held_count;
-	int64_t settle_by_ns; /* when the held ones must be settled; 0 if not yet decided */
-	struct answer_form answer;     /* to messages like the last one */
+	int64_t settle_by_ns;      /* when the held ones must be settled; 0 if not yet decided */
+	struct answer_form answer; /* to messages like the last one */
 	struct answer_link *answer_to; /* where it goes; NULL: that is not known */
 	size_t part_bytes; /* of a message that has not come to its end, does not fit, or waits for
 			      its answer to be sent */
-	char *part;           /* its first bytes, or all of them; NULL: there is no room for any */
-	size_t part_room;     /* how many of them are kept */
+	char *part;        /* its first bytes, or all of them; NULL: there is no room for any */
+	size_t part_room;  /* how many of them are kept */
 	STAILQ_ENTRY(incoming) next;
 };
 

@@ -116,11 +116,11 @@ static void make_room(struct receiver *r)
 	struct answer_link *l;
 	if (r->answering.opened < OPENED_MAX)
 		return;
-	TAILQ_FOREACH_REVERSE (l, &r->answering.links, answer_links, next)
-		if (l->ours) {
-			drop(r, l);
-			return;
-		}
+	TAILQ_FOREACH_REVERSE(l, &r->answering.links, answer_links, next)
+	if (l->ours) {
+		drop(r, l);
+		return;
+	}
 }
 
 static struct answer_link *open_link(
@@ -143,7 +143,8 @@ static struct answer_link *find_link(
 	struct receiver *r, const pn_connection_t *connection, const char *address)
 {
 	struct answer_link *l, *found = NULL;
-	TAILQ_FOREACH (l, &r->answering.links, next) {
+	TAILQ_FOREACH(l, &r->answering.links, next)
+	{
 		if (strcmp(l->address, address))
 			continue;
 		if (!found || l->connection == connection)
@@ -301,8 +302,8 @@ static bool count_unanswerable(struct receiver *r, const struct incoming *in)
 }
 
 /* The same link goes on being used while messages look alike. */
-bool answering_answer(struct receiver *r, struct incoming *in, pn_delivery_t *d, const char *bytes,
-	size_t length)
+bool answering_answer(
+	struct receiver *r, struct incoming *in, pn_delivery_t *d, const char *bytes, size_t length)
 {
 	struct answer_form *f = &in->answer;
 	if (!answer_form_fits(f, &in->stamp)) {

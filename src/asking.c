@@ -69,10 +69,10 @@ void asking_open(struct sender *s, struct outgoing *o)
 	a->attached = false;
 	a->attach_by_ns = clock_monotonic_ns() + timeout_ns;
 	a->part_bytes = 0;
-	a->credit = (struct credit){
-		.window = CREDIT, .low = CREDIT_LOW, .add = CREDIT - CREDIT_LOW};
-	a->link = engine_open_answers(&s->worker.engine, connection, pn_link_name(o->link),
-		s->questions.reply_to, o);
+	a->credit =
+		(struct credit){.window = CREDIT, .low = CREDIT_LOW, .add = CREDIT - CREDIT_LOW};
+	a->link = engine_open_answers(
+		&s->worker.engine, connection, pn_link_name(o->link), s->questions.reply_to, o);
 }
 
 /* Answers to what is sent once more may come by the next one. */
@@ -160,7 +160,8 @@ void asking_settle(struct outgoing *o, uint64_t number, bool refused)
 /* ---- answers ---- */
 
 /* The field with this index, from 0 on, of a section that is a list. */
-static bool read_field(const struct encoding_value *section, unsigned index, struct encoding_value *v)
+static bool read_field(
+	const struct encoding_value *section, unsigned index, struct encoding_value *v)
 {
 	struct encoding_cursor c = encoding_enter(section);
 	if (section->kind != ENCODING_LIST)

@@ -123,7 +123,8 @@ const struct option_row option_table[] = {
 	{ROW(PSEND, COUNT, KEY_LONG_ONLY, "max-unsettled", max_unsettled), .argument = "N",
 		.initial = "0",
 		.help = "queue depth: have at most N messages unsettled on a link, or unanswered "
-			"with --round-trip; 0: credit decides, up to 8 MiB of messages, 1 KiB reckoned for each on top"},
+			"with --round-trip; 0: credit decides, up to 8 MiB of messages, 1 KiB "
+			"reckoned for each on top"},
 	{ROW(PRECV, RATE, KEY_LONG_ONLY, "receive-rate", receive_rate_per_s), .argument = "R",
 		.shown = "no limit", .help = "take at most R messages a second"},
 	{ROW(PRECV, DURATION, KEY_LONG_ONLY, "work", work_ns), .argument = "T", .initial = "0",

@@ -357,8 +357,9 @@ static void ignore(pn_handler_t *handler, pn_event_t *event, pn_event_type_t typ
 /* In the place of the library's handler, so that that has nothing to do. */
 void poller_create(struct poller *p, pn_reactor_t *reactor)
 {
-	*p = (struct poller){
-		.deadline_ns = INT64_MAX, .parked_fd = -1, .parked_deadline_ms = INT64_MAX,
+	*p = (struct poller){.deadline_ns = INT64_MAX,
+		.parked_fd = -1,
+		.parked_deadline_ms = INT64_MAX,
 		.events = pn_reactor_collector(reactor)};
 	pn_handler_t *nothing = pn_handler(ignore);
 	pn_reactor_set_global_handler(reactor, nothing);

@@ -181,7 +181,8 @@ static void find_id(struct stamp_reader *r, const char *bytes, size_t at, size_t
 		return;
 	if (is_ulong)
 		id.length = 8;
-	else if (id.kind != ENCODING_STRING && id.kind != ENCODING_BINARY && id.kind != ENCODING_UUID)
+	else if (id.kind != ENCODING_STRING && id.kind != ENCODING_BINARY
+		&& id.kind != ENCODING_UUID)
 		return;
 	r->id_end = (size_t)(c.at - bytes);
 	r->id_at = r->id_end - id.length;
