@@ -71,6 +71,11 @@ void asking_free(struct asking *a);
  * when it returns. */
 void asking_turn(struct sender *s, int64_t now_ns);
 
+/* Whether there are answers to be waited for; and not any more, those to unsettled messages apart.
+ */
+bool asking_is_awaited(const struct sender *s);
+void asking_give_up(struct sender *s);
+
 /* The message NUMBER is sent, and timed from SINCE on. */
 void asking_begin(struct sender *s, struct outgoing *o, uint64_t number, int64_t since_ns);
 

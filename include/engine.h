@@ -167,7 +167,8 @@ static inline bool engine_is_dialing(const struct engine *e)
 /* No connection is made from now on: neither one that is not there yet nor one after a loss. */
 void engine_end_dialing(struct engine *e);
 
-/* Ends LINK, which has failed, on account of what the peer has done. */
+/* Ends LINK, which has failed, on account of what the peer has done; of an answer link, also its
+ * connection. */
 void engine_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why);
 
 /* Opens an answer link on CONNECTION, from ADDRESS if we are a sender, else to it. */

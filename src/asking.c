@@ -146,6 +146,24 @@ void asking_drop(struct outgoing *o, uint64_t number)
 		awaited_remove(&o->asking.awaited, m);
 }
 
+/* On any link. */
+bool asking_is_awaited(const struct sender *s)
+{
+	const struct outgoing *o;
+	STAILQ_FOREACH (o, &s->links, next)
+		if (o->asking.awaited.depth)
+			return true;
+	return false;
+}
+
+/* If they come after all, they count. */
+void asking_give_up(struct sender *s)
+{
+	struct outgoing *o;
+	STAILQ_FOREACH (o, &s->links, next)
+		awaited_give_up(&o->asking.awaited);
+}
+
 /* One that is answered is done with. */
 void asking_settle(struct outgoing *o, uint64_t number, bool refused)
 {

@@ -202,15 +202,27 @@ void endpoints_detach(struct engine *e, pn_link_t *link)
 		connections_lose(e);
 }
 
-/* Its connection stays, and is told. */
+/* Its connection ends as well: what a peer goes on to send on a link that it should not send on
+ * would be kept by the library. */
+static void abort_connection(struct engine *e, pn_connection_t *connection, pn_condition_t *why)
+{
+	pn_condition_copy(pn_connection_condition(connection), why);
+	close_links(e, connection, NULL);
+	pn_connection_close(connection);
+	socket_abort(pn_connection_transport(connection));
+}
+
+/* Its connection is told; it stays, if the link is no answer link. */
 void endpoints_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
 {
 	pn_condition_t *ours = pn_link_condition(link);
 	pn_condition_set_name(ours, condition);
 	pn_condition_set_description(ours, why);
-	if (!answer_links_is(e, link) || e->answers->vital)
-		connections_fail(e, connection_of(link), "link of ", ours, false);
-	endpoints_detach(e, link);
+	connections_fail(e, connection_of(link), "link of ", ours, false);
+	if (answer_links_is(e, link))
+		abort_connection(e, connection_of(link), ours);
+	else
+		endpoints_detach(e, link);
 }
 
 static void link_opened(struct engine *e, pn_link_t *link)

@@ -142,7 +142,7 @@ static pn_transport_t *transport_of(const struct outgoing *o)
 /* Anywhere between here and the peer. */
 bool outgoing_outstanding(struct outgoing *o)
 {
-	return sending_has_again(o) || pn_link_unsettled(o->link) || o->asking.awaited.depth
+	return sending_has_again(o) || pn_link_unsettled(o->link)
 		|| pn_session_outgoing_bytes(pn_link_session(o->link))
 		|| pn_transport_pending(transport_of(o)) > 0;
 }

@@ -26,7 +26,7 @@ static uint64_t eos_wanted(const struct sender *s)
 }
 
 /* Everything is sent, settled, and out of the library. */
-static bool finished(struct sender *s)
+static bool all_settled(struct sender *s)
 {
 	struct outgoing *o;
 	if (!all_sent(s) || s->eos_sent < eos_wanted(s))
@@ -37,6 +37,22 @@ static bool finished(struct sender *s)
 	STAILQ_FOREACH (o, &s->links, next)
 		if (outgoing_outstanding(o))
 			return false;
+	return true;
+}
+
+/* And answered, unless nothing has happened for long. */
+static bool finished(struct sender *s, int64_t now_ns)
+{
+	if (!all_settled(s))
+		return false;
+	int64_t give_up_ns = s->worker.last_ns + (int64_t)s->options->close_timeout_ns;
+	if (!asking_is_awaited(s))
+		return true;
+	if (now_ns < give_up_ns) {
+		engine_turn_by(&s->worker.engine, give_up_ns);
+		return false;
+	}
+	asking_give_up(s);
 	return true;
 }
 
@@ -81,9 +97,9 @@ static void check_input(struct sender *s)
 }
 
 /* There is nothing more to do. More lines will not come, but the rest of a --duration will. */
-static void check_end(struct sender *s)
+static void check_end(struct sender *s, int64_t now_ns)
 {
-	if (!s->worker.begun || !finished(s))
+	if (!s->worker.begun || !finished(s, now_ns))
 		return;
 	if (outgoing_left(s))
 		worker_stop(&s->worker, STOP_INPUT);
@@ -119,7 +135,7 @@ static enum time_cause turn(void *self, int64_t now_ns)
 		pacing_end(&s->pacing, now_ns);
 	if (eos_wanted(s) && all_sent(s))
 		send_eos(s);
-	check_end(s);
+	check_end(s, now_ns);
 	return cause;
 }
 
@@ -159,7 +175,7 @@ static void detached(void *self, pn_link_t *link)
 	struct sender *s = self;
 	outgoing_detach(s, link);
 	if (!s->worker.stats.unsettled && !s->undelivered && !lacks_answers(s))
-		check_end(s);
+		check_end(s, clock_monotonic_ns());
 }
 
 static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
@@ -195,7 +211,7 @@ static bool flushed(void *self)
 	}
 	STAILQ_FOREACH (o, &s->links, next)
 		all = all && !outgoing_outstanding(o);
-	return all;
+	return all && !asking_is_awaited(s);
 }
 
 /* Whether messages are missing that were asked for. Of lines, -m is the most; those that were not

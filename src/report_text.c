@@ -209,10 +209,10 @@ static void text_summary(FILE *out, const struct report_run *run, const struct r
 		(double)n->cpu_user_ns / NS_PER_S, (double)n->cpu_system_ns / NS_PER_S,
 		(double)n->cpu_span_ns / NS_PER_S, n->switches_voluntary, n->switches_involuntary,
 		(double)s->total.memory.rss_peak_bytes / 1e6);
-	text_time(out, run, &s->total);
 	if (run->busy_polls)
 		fprintf(out, "busy-poll: %" PRIu64 " polls, spinning %.3f s\n", n->polls,
 			(double)n->spun_ns / NS_PER_S);
+	text_time(out, run, &s->total);
 	if (s->exit_code)
 		fprintf(out, "ended: %s, %s, exit code %d\n", s->stop_reason,
 			s->complete ? "complete" : "not complete", s->exit_code);
