@@ -56,6 +56,9 @@ static inline unsigned histogram_index(int64_t value)
 /* The lowest value that bucket INDEX holds. */
 int64_t histogram_lowest(unsigned index);
 
+/* The highest one. */
+int64_t histogram_highest(unsigned index);
+
 /* Counts one value outside 0 .. HISTOGRAM_MAX_NS. */
 void histogram_record_outside(struct histogram *h, int64_t value);
 

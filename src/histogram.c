@@ -28,8 +28,8 @@ int64_t histogram_lowest(unsigned index)
 	return (int64_t)(index - (shift << HISTOGRAM_BITS)) << shift;
 }
 
-/* The highest value that bucket INDEX holds. */
-static int64_t highest(unsigned index)
+/* Where it ends. */
+int64_t histogram_highest(unsigned index)
 {
 	return histogram_lowest(index + 1) - 1;
 }
@@ -37,7 +37,7 @@ static int64_t highest(unsigned index)
 /* The middle of bucket INDEX, as far as there are values. */
 static double middle(const struct histogram *h, unsigned index)
 {
-	int64_t low = histogram_lowest(index), high = highest(index);
+	int64_t low = histogram_lowest(index), high = histogram_highest(index);
 	if (low < h->min)
 		low = h->min;
 	if (high > h->max)
@@ -122,8 +122,9 @@ int64_t histogram_percentile(
 	uint64_t seen = 0;
 	for (unsigned i = 0; i < HISTOGRAM_BUCKETS && rank < summary->count; i++) {
 		seen += h->buckets[i];
+		int64_t highest = histogram_highest(i);
 		if (seen && seen >= rank)
-			return highest(i) < summary->max ? highest(i) : summary->max;
+			return highest < summary->max ? highest : summary->max;
 	}
 	return summary->max;
 }

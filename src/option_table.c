@@ -247,7 +247,7 @@ const struct option_row option_table[] = {
 		.initial = "50,90,99,99.9,99.99", .help = "which ones the total has"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "hdr", hdr), .argument = "FILE",
 		.help = "write the latency distribution to FILE, as HdrHistogram's plotters read "
-			"it"},
+			"it (.hgrm); ppair report merges such files"},
 	{ROW(BOTH, CHOICE, KEY_LONG_ONLY, "clock", clock), .choices = CLOCKS,
 		.argument = "realtime|monotonic", .initial = "realtime",
 		.help = "clock of ts; monotonic is for two programs on one host"},

@@ -144,6 +144,7 @@ static json_t *distribution(
 	json_t *object = json_object();
 	put_number(object, "count", s.count);
 	put_number_if(object, "min", s.count, (uint64_t)s.min);
+	put_number_if(object, "sum", s.count && h->sum <= INT64_MAX, (uint64_t)h->sum);
 	put_real(object, "mean", s.count ? s.mean : NAN);
 	put_real(object, "stddev", s.count ? s.stddev : NAN);
 	for (size_t i = 0; i < run->percentile_count; i++)
@@ -242,7 +243,7 @@ static json_t *pacing(const struct report_run *run, const struct report_period *
 	put_number(object, "due", n->due);
 	put_number(object, "late", n->late);
 	put_number(object, "skipped", n->slots_skipped);
-	json_object_set_new(object, "rate_met", json_boolean(met));
+	json_object_set_new(object, "rate_met", n->due ? json_boolean(met) : json_null());
 	enum time_cause obstacle = met ? TIME_CAUSES : report_obstacle(p);
 	put_text(object, "missed_for", obstacle == TIME_CAUSES ? NULL : time_cause_name(obstacle));
 	return object;

@@ -126,30 +126,45 @@ static void text_ticks(FILE *out, const struct report_run *run, const struct rep
 	if (!(p->stats.timings_used & TIMING_BIT(TIMING_BATCH_TICKS)))
 		return;
 	histogram_summarize(h, &summary);
-	fputs("last of batch, ticks:", out);
-	for (size_t i = 0; summary.count && i < run->percentile_count; i++)
-		fprintf(out, " p%.12g %" PRId64 " ", run->percentiles[i],
+	if (!summary.count) {
+		fputs("last of batch, ticks: -\n", out);
+		return;
+	}
+	fprintf(out, "last of batch, ticks: min %" PRId64, summary.min);
+	for (size_t i = 0; i < run->percentile_count; i++)
+		fprintf(out, "  p%.12g %" PRId64, run->percentiles[i],
 			histogram_percentile(h, &summary, run->percentiles[i]));
-	fprintf(out, " of %.6g MHz\n", report_ticks_per_s(p) / 1e6);
+	fprintf(out, "  max %" PRId64 "  of %.6g million a second\n", summary.max,
+		report_ticks_per_s(p) / 1e6);
+}
+
+/* As it is the limit. */
+static const char *text_cause(const struct report_run *run, enum time_cause cause)
+{
+	if (cause == TIME_CAUSES)
+		return "-";
+	if (cause == TIME_BUSY)
+		return run->sender ? "sender cpu" : "receiver cpu";
+	return time_cause_name(cause);
 }
 
 static void text_pacing(FILE *out, const struct report_run *run, const struct report_period *p)
 {
 	const struct counters *n = &p->stats.n;
+	double achieved_per_s = report_achieved_per_s(p);
 	if (!(run->send_rate_per_s > 0))
 		return;
-	fprintf(out,
-		"pacing: target %.6g/s  achieved %.6g/s  due %" PRIu64 "  late %" PRIu64
-		"  skipped %" PRIu64,
-		run->send_rate_per_s, report_achieved_per_s(p), n->due, n->late, n->slots_skipped);
-	enum time_cause obstacle = report_obstacle(p);
+	fprintf(out, "pacing: target %.9g msg/s", run->send_rate_per_s);
+	if (isnan(achieved_per_s)) {
+		fputs("  achieved -\n", out);
+		return;
+	}
+	fprintf(out, "  achieved %.9g  due %" PRIu64 "  late %" PRIu64 "  skipped %" PRIu64,
+		achieved_per_s, n->due, n->late, n->slots_skipped);
 	if (report_rate_met(run, p))
 		fputs("  rate met\n", out);
 	else
-		fprintf(out, "  rate missed for %s\n",
-			obstacle == TIME_BUSY             ? "sender cpu"
-				: obstacle == TIME_CAUSES ? "-"
-							  : time_cause_name(obstacle));
+		fprintf(out, "  rate missed for %s\n", text_cause(run, report_obstacle(p)));
 }
 
 static void text_connection(FILE *out, const struct counters *n)
@@ -172,10 +187,7 @@ static void text_time(FILE *out, const struct report_run *run, const struct repo
 		if (p->stats.n.time_ns[c])
 			fprintf(out, " %s %.1f %% ", time_cause_name(c),
 				100.0 * (double)p->stats.n.time_ns[c] / (double)wall_ns);
-	if (limit == TIME_BUSY)
-		fprintf(out, "  limited by %s cpu\n", run->sender ? "sender" : "receiver");
-	else
-		fprintf(out, "  limited by %s\n", time_cause_name(limit));
+	fprintf(out, "  limited by %s\n", text_cause(run, limit));
 }
 
 static void text_summary(FILE *out, const struct report_run *run, const struct report_summary *s)

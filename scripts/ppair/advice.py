@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from . import clock_error
 from .metrics import PRIMARY
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ BUSY = 0.9
 CONTENDED_PERCENT = 20.0
 TRIP = "settlement_p50_ns"
 BACKLOG_RATIO = 4.0  # of latency and TRIP
+CLOCK_ERROR_SHARE = 0.1  # of the latency's p50
 
 
 @dataclass(frozen=True)
@@ -266,6 +268,45 @@ def _backlog(results: Results) -> Iterator[Warning]:
     )
 
 
+def _clock_error(results: Results) -> Iterator[Warning]:
+    """Of latencies between hosts; said of the run in which it is worst."""
+    runs = [run for run in _runs(results) if _clock_error_share(run) > CLOCK_ERROR_SHARE]
+    if not runs:
+        return
+    worst = max(runs, key=_clock_error_share)
+    error = clock_error.of_facts(worst.facts)
+    points = list(dict.fromkeys(run.point for run in runs))
+    if error is not None:
+        yield Warning(
+            "clock-error",
+            f"{clock_error.words(error)}; that is {100 * _clock_error_share(worst):.0f} % of its "
+            f"p50{_about(results, points)}",
+            "have both hosts keep one time (chronyd, ptp4l); what is measured on one clock, as the "
+            "settlement's round trip is, has no such error",
+            tuple(points),
+        )
+
+
+def _clock_error_share(run: Run) -> float:
+    """Of p50; 0 where there is no error, or no latency."""
+    error_ns, p50_ns = (run.metrics.get(name) for name in ("latency_error_ns", "latency_p50_ns"))
+    return error_ns / max(p50_ns, 1) if error_ns is not None and p50_ns is not None else 0.0
+
+
+def _negative_latency(results: Results) -> Iterator[Warning]:
+    def seen(runs: list[Run]) -> float | None:
+        return max(run.metrics.get("latency_negative") or 0 for run in runs) or None
+
+    yield from _at_points(
+        results,
+        "negative-latency",
+        seen,
+        "up to {:.0f} messages of a run came before they were sent, by the clocks",
+        "the receivers' clock is behind, or one was set during the run; these are in no "
+        "percentile, and the others are too small: have the hosts keep one time, and measure again",
+    )
+
+
 RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "spread": _spread,
     "contended": _contended,
@@ -279,5 +320,7 @@ RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "reconnects": _reconnects,
     "broker": _broker,
     "backlog": _backlog,
+    "clock-error": _clock_error,
+    "negative-latency": _negative_latency,
 }
 CODES = tuple(RULES)

@@ -93,10 +93,10 @@ def split(
     ours, given, rest = [], [], list(argv)
     while rest:
         word = rest.pop(0)
-        name, equals, _ = word.partition("=")
+        name, value = programs.split_word(word)
         if name in own:
-            if own[name].nargs != 0 and not equals:
-                word = f"{name}={_value(rest, name)}"
+            if own[name].nargs != 0:
+                word = f"{name}={_value(rest, name) if value is None else value}"
             ours.append(word)
         elif word.startswith("-") and len(word) > 1 and not any(c.isspace() for c in word):
             given.append(_given(word, rest, folder))
@@ -127,7 +127,7 @@ def _given(word: str, rest: list[str], folder: Path) -> Given:
     if option is None:
         raise usage(f"{name}: unknown option, of ppair, psend and precv alike; see --help")
     if option.name in programs.RESERVED:
-        raise usage(f"{option.name}: {programs.RESERVED_WHY}")
+        raise usage(f"{option.name}: {programs.reserved_why(option.name)}")
     targets = tuple(program for program, options in known.items() if option.name in options)
     if option.name in programs.SENDERS_ALONE and PSEND in targets and len(targets) > 1:
         targets = (PSEND,)

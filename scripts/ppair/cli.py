@@ -79,7 +79,8 @@ def _add_version(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--version", action="version", version=f"{name} {VERSION}")
 
 
-def _command_parser(name: str, module: ModuleType) -> Parser:
+def _command_parser(name: str, module: ModuleType, argv: Sequence[str]) -> Parser:
+    """For ARGV, as what it chooses may have options of its own."""
     parser = Parser(
         prog=f"ppair {name}",
         usage=f"ppair {name} {module.USAGE}",
@@ -89,6 +90,8 @@ def _command_parser(name: str, module: ModuleType) -> Parser:
     )
     _add_version(parser, f"ppair-{name}")
     module.add_arguments(parser)
+    if hasattr(module, "add_chosen_arguments"):
+        module.add_chosen_arguments(parser, argv)
     if getattr(module, "TAKES_ARRANGEMENT", False):
         arrangement.add_arguments(parser)
     return parser
@@ -102,7 +105,7 @@ def _run(argv: Sequence[str], programs: Path) -> int:
     if name not in COMMANDS:
         raise Failure(Exit.USAGE, f"{name}: unknown command; there are {', '.join(COMMANDS)}")
     module = importlib.import_module(f".commands.{name}", __package__)
-    parser = _command_parser(name, module)
+    parser = _command_parser(name, module, rest)
     given: list[arrangement.Given] = []
     folder = arrangement.folder_of(rest, programs)
     asks = bool({"-h", "--help", "--version"} & set(rest))

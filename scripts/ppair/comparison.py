@@ -8,9 +8,11 @@ from typing import Any
 
 from . import inference, metrics, tables
 from .inference import Comparison, Interval
-from .metrics import PRIMARY, Metric
+from .metrics import COMPARED, PRIMARY, Metric
 from .results import Point, Results
 
+SIDES = ("A", "B")
+MIN_EFFECT = 0.01  # a smaller change is no difference
 Samples = dict[str, tuple[list[float | None], list[float | None]]]  # by metric: of A, of B
 Compared = dict[str, Comparison]  # by metric
 
@@ -18,13 +20,12 @@ Compared = dict[str, Comparison]  # by metric
 # ---- which runs ----
 
 
-def samples_of_pairs(results: Results) -> Samples:
-    """Repetitions of which both sides are good."""
+def samples_of_pairs(results: Results, names: Sequence[str] = COMPARED) -> Samples:
+    """Repetitions of which both sides are good; NAMES are of metrics."""
     a, b = ({run.repetition: run.metrics for run in results.good(point)} for point in (0, 1))
     both = sorted(set(a) & set(b))
     return {
-        metric.name: ([a[r][metric.name] for r in both], [b[r][metric.name] for r in both])
-        for metric in metrics.METRICS
+        name: ([a[r].get(name) for r in both], [b[r].get(name) for r in both]) for name in names
     }
 
 
@@ -39,16 +40,16 @@ def common_points(a: Results, b: Results) -> tuple[list[tuple[str, Samples]], li
             left_out.append(f"{name or 'all'}: only A has it")
             continue
         sides = (a.good(point.id), b.good(other))
-        empty = [side for side, runs in zip("AB", sides) if not runs]
+        empty = [side for side, runs in zip(SIDES, sides) if not runs]
         if empty:
             left_out.append(f"{name or 'all'}: no good runs of {' and '.join(empty)}")
             continue
         samples = {
-            metric.name: (
-                [run.metrics.get(metric.name) for run in sides[0]],
-                [run.metrics.get(metric.name) for run in sides[1]],
+            name: (
+                [run.metrics.get(name) for run in sides[0]],
+                [run.metrics.get(name) for run in sides[1]],
             )
-            for metric in metrics.METRICS
+            for name in COMPARED
         }
         found.append((name, samples))
     return found, left_out + [f"{name or 'all'}: only B has it" for name in others]
@@ -88,7 +89,7 @@ def _kept(compared: Compared, limit: float) -> str:
 # ---- saying it ----
 
 
-def _row(metric: Metric, found: Comparison) -> list[str]:
+def _row(metric: Metric, found: Comparison, name: str) -> list[str]:
     change = found.ratio or found.difference
     return [
         metric.heading,
@@ -96,7 +97,7 @@ def _row(metric: Metric, found: Comparison) -> list[str]:
         tables.shown(found.median_b, metric),
         "-" if found.ratio is None else f"{found.ratio.value:.3f}",
         "-" if change is None else _limits(change, 1.0 if found.ratio else metric.scale),
-        inference.words(found, "B", metric.better),
+        inference.words(found, name, metric.better),
     ]
 
 
@@ -104,20 +105,26 @@ def _limits(change: Interval, scale: float) -> str:
     return f"{scale * change.low:.3f} .. {scale * change.high:.3f}"
 
 
-def findings(compared: Compared, limit: float | None, where: str = "") -> dict[str, Any]:
-    """For results; WHERE names the point if there are several."""
+def findings(
+    compared: Compared,
+    limit: float | None,
+    where: str = "",
+    sides: tuple[str, str] = SIDES,
+) -> dict[str, Any]:
+    """For results; WHERE names the point if there are several, SIDES those that are compared."""
     by_name = metrics.BY_NAME
     rate = compared[PRIMARY]
-    sentence = f"Rate: {inference.words(rate, 'B', 1)}."
+    a, b = sides
+    sentence = f"Rate: {inference.words(rate, b, 1)}."
     if limit is not None:
         sentence += f" The limit of {100 * limit:g} % is {_kept(compared, limit)}."
     return {
         "sentences": [f"{where}: {sentence}" if where else sentence],
         "tables": [
             {
-                "title": f"B against A{f', {where}' if where else ''}",
-                "headings": ["metric", "A", "B", "B/A", "95 % interval", "in words"],
-                "rows": [_row(by_name[name], found) for name, found in compared.items()],
+                "title": f"{b} against {a}{f', {where}' if where else ''}",
+                "headings": ["metric", a, b, f"{b}/{a}", "95 % interval", "in words"],
+                "rows": [_row(by_name[name], found, b) for name, found in compared.items()],
                 "notes": [f"Medians of {rate.count_a} and {rate.count_b} repetitions."],
             }
         ],

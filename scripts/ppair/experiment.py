@@ -14,11 +14,13 @@ import signal
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
-from . import advice, certificates, host, machine, pair, store
+from . import advice, certificates, clocks, host, machine, pair, store
 from .failure import Exit, usage
 from .pair import Outcome
+from .peer import Observer
 from .progress import Progress
 from .results import COMPLETE, FAILED, GOOD, INTERRUPTED, RUNNING, Peer, Point, Results, Run
 from .spec import Spec
@@ -82,7 +84,7 @@ async def measure(results: Results, number: int, repetition: int, progress: Prog
     before = machine.cpu_times()
     cancelled = None
     try:
-        await pair.run(spec, scratch, outcome, progress.event)
+        await _run_pair(spec, scratch, outcome, progress.event)
     except asyncio.CancelledError as error:
         cancelled = error
         outcome.good, outcome.why, outcome.exit_code = False, "interrupted", Exit.INTERRUPTED
@@ -108,6 +110,17 @@ async def measure(results: Results, number: int, repetition: int, progress: Prog
     if cancelled:
         raise cancelled
     return run
+
+
+async def _run_pair(spec: Spec, folder: Path, outcome: Outcome, observer: Observer) -> None:
+    """With a look at the clocks of other hosts before it and after it, while nothing runs."""
+    before, after = await clocks.measure(spec), {}
+    try:
+        await pair.run(spec, folder, outcome, observer)
+        if outcome.good:
+            after = await clocks.measure(spec)
+    finally:
+        clocks.record(spec, before, after, outcome.facts, outcome.metrics)
 
 
 async def measure_all(

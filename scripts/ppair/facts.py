@@ -5,7 +5,7 @@ busy; `cpus`: pairs of a program and the list of processors it was bound to, Non
 `hosts`: how many machines; `cpu_count`: of the smallest of them; `flight_bytes`: message bodies
 that the credit window lets be on their way; `bound_bytes`: what psend's queue and the socket
 buffers hold, None if the kernel does not say; `missing`: what does not add up in the accounts, None
-if they do.
+if they do; and of programs on several hosts `clocks` and `clock_error`, which clocks.py measures.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ def of_run(
         "flight_bytes": _flight_bytes(options),
         "bound_bytes": _bound_bytes(options),
     }
+
+
+def processors(starts: Sequence[Event]) -> int:
+    """Of all hosts together."""
+    return sum({event["host"]: int(event["cpu"]["count"]) for event in starts}.values())
 
 
 def _flight_bytes(options: Sequence[dict[str, Any]]) -> int:

@@ -13,9 +13,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 BITS = 7
+OCTAVES = 42 - BITS
+MAX_NS = 3_600_000_000_000  # values above it are counted in its bucket
 
 
 def bucket_width(lowest: int) -> int:
@@ -23,15 +26,27 @@ def bucket_width(lowest: int) -> int:
     return 1 << max(lowest.bit_length() - 1 - BITS, 0)
 
 
+def bucket_highest(lowest: int) -> int:
+    """Its last value."""
+    return lowest + bucket_width(lowest) - 1
+
+
+def bucket_lowest(value: int) -> int:
+    """The first value of the bucket in which VALUE is counted."""
+    kept = min(value, MAX_NS)
+    return kept - kept % bucket_width(kept)
+
+
 @dataclass(frozen=True)
 class Histogram:
     """Values in ns."""
 
     counts: dict[int, int] = field(default_factory=dict)  # by a bucket's lowest value
-    total_ns: float = 0.0
+    total_ns: int = 0
     min_ns: int | None = None  # exact
     max_ns: int | None = None  # exact
     negative: int = 0
+    lowest_ns: int | None = None  # of the negative ones
     overflow: int = 0
 
     @property
@@ -42,7 +57,25 @@ class Histogram:
     @property
     def mean_ns(self) -> float | None:
         """None if there are no values."""
-        return self.total_ns / self.count if self.counts else None
+        return float(self.total_ns) / float(self.count) if self.counts else None
+
+    @property
+    def stddev_ns(self) -> float | None:
+        """Of the population, from the middles of buckets, to the last bit as psend and precv do."""
+        mean_ns = self.mean_ns
+        if mean_ns is None:
+            return None
+        squares = 0.0
+        for lowest in sorted(self.counts):
+            distance = self._middle_ns(lowest) - mean_ns
+            squares += float(self.counts[lowest]) * distance * distance
+        return math.sqrt(squares / float(self.count))
+
+    def _middle_ns(self, lowest: int) -> float:
+        """Of a bucket, as far as there are values."""
+        assert self.min_ns is not None and self.max_ns is not None
+        low = max(lowest, self.min_ns)
+        return float(low) + float(min(bucket_highest(lowest), self.max_ns) - low) / 2
 
     def percentile_ns(self, percent: float) -> int | None:
         """The value at or below which so many of the values lie (nearest rank)."""
@@ -56,18 +89,22 @@ class Histogram:
         for lowest in sorted(self.counts):
             seen += self.counts[lowest]
             if seen >= rank:
-                return min(lowest + bucket_width(lowest) - 1, self.max_ns)
+                return min(bucket_highest(lowest), self.max_ns)
         return self.max_ns
 
 
 def from_distribution(distribution: dict[str, Any]) -> Histogram:
-    """Of one program's summary."""
+    """Of one program's summary; those of older programs have no sum, but a mean of 15 digits."""
+    total_ns = distribution.get("sum")
+    if total_ns is None:
+        total_ns = round(Fraction(distribution["mean"] or 0) * distribution["count"])
     return Histogram(
         counts=dict(distribution["buckets"]),
-        total_ns=(distribution["mean"] or 0.0) * distribution["count"],
+        total_ns=total_ns,
         min_ns=distribution["min"],
         max_ns=distribution["max"],
         negative=distribution["negative"],
+        lowest_ns=distribution.get("lowest"),
         overflow=distribution["overflow"],
     )
 
@@ -79,10 +116,11 @@ def merge(parts: Sequence[Histogram]) -> Histogram:
         counts.update(part.counts)
     return Histogram(
         counts=dict(counts),
-        total_ns=math.fsum(part.total_ns for part in parts),
+        total_ns=sum(part.total_ns for part in parts),
         min_ns=_first(sorted(part.min_ns for part in parts if part.min_ns is not None)),
         max_ns=_first(sorted((p.max_ns for p in parts if p.max_ns is not None), reverse=True)),
         negative=sum(part.negative for part in parts),
+        lowest_ns=_first(sorted(p.lowest_ns for p in parts if p.lowest_ns is not None)),
         overflow=sum(part.overflow for part in parts),
     )
 

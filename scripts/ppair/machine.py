@@ -51,6 +51,11 @@ def describe() -> Machine:
     )
 
 
+def processors() -> list[int]:
+    """Those of this one on which programs that we start may run."""
+    return sorted(os.sched_getaffinity(0))
+
+
 def to_json(machine: Machine) -> dict[str, Any]:
     """For the manifest."""
     return asdict(machine)

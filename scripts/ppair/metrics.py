@@ -27,6 +27,7 @@ class Metric:
     better: int  # 1: higher is better, -1: lower is, 0: neither
     scale: float = 1.0  # shown = value * scale
     averaged: bool = True  # whether a mean over runs means something: of percentiles it does not
+    compared: bool = True  # by compare; not what others say as well
 
 
 _US = 1e-3  # of ns
@@ -38,6 +39,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("latency_p50_ns", "lat p50 us", "latency p50, us", -1, _US, False),
     Metric("latency_p99_ns", "lat p99 us", "latency p99, us", -1, _US, False),
     Metric("latency_max_ns", "lat max us", "latency maximum, us", -1, _US, False),
+    Metric("latency_error_ns", "lat +- us", "clock error of the latency, us", -1, _US, False),
+    Metric("latency_negative", "lat < 0", "latencies below 0", -1),
     Metric("settlement_p50_ns", "rtt p50 us", "round trip (settlement) p50, us", -1, _US, False),
     Metric("settlement_p99_ns", "rtt p99 us", "round trip (settlement) p99, us", -1, _US, False),
     Metric("settlement_max_ns", "rtt max us", "round trip (settlement) max, us", -1, _US, False),
@@ -57,7 +60,21 @@ METRICS: tuple[Metric, ...] = (
     Metric("flow_frames_per_1000", "flow/1000", "FLOW frames per 1000 messages", 0),
     Metric("psend_rss_bytes", "psend MB", "sender's memory, MB", -1, _MEGA),
     Metric("precv_rss_bytes", "precv MB", "receiver's memory, MB", -1, _MEGA),
+    # tasks
+    Metric("sent_per_s", "tx/s", "messages sent per second", 1, compared=False),
+    Metric("trip_mean_ns", "rtt mean us", "round trip, mean, us", -1, _US, compared=False),
+    Metric("trip_p50_ns", "rtt p50 us", "round trip p50, us", -1, _US, False, False),
+    Metric("trip_p99_ns", "rtt p99 us", "round trip p99, us", -1, _US, False, False),
+    Metric("host_cpu_percent", "cpu %", "CPU of all programs, % of the host", 0, compared=False),
+    # batches
+    Metric("batches", "batches", "batches settled", 0, compared=False),
+    Metric("batch_first_p50_ns", "first ns p50", "first settled p50, ns", -1, 1, False),
+    Metric("batch_p50_ns", "batch ns p50", "time of a batch p50, ns", -1, 1, False),
+    Metric("batch_p99_ns", "batch ns p99", "time of a batch p99, ns", -1, 1, False),
+    Metric("batch_max_ns", "batch ns max", "time of a batch, maximum, ns", -1, 1, False, False),
+    Metric("batch_per_message_ns", "ns/msg", "batch's time per message, ns", -1, 1, False, False),
 )
+COMPARED = tuple(metric.name for metric in METRICS if metric.compared)
 BY_NAME = {metric.name: metric for metric in METRICS}
 PRIMARY = "messages_per_s"
 
@@ -69,9 +86,15 @@ HANDSHAKE_FRAMES = 3  # open, begin, attach
 
 
 def measure(
-    psend: Sequence[Event], precv: Sequence[Event], by_broker: bool = False
+    psend: Sequence[Event],
+    precv: Sequence[Event],
+    by_broker: bool = False,
+    processors: int | None = None,
 ) -> dict[str, Any]:
-    """All metrics, and `limited_by`, from the summaries of one run."""
+    """All metrics, and `limited_by`, from the summaries of one run.
+
+    PROCESSORS is how many there are on all hosts together.
+    """
     latency = histogram.merge([histogram.from_distribution(e["latency_ns"]) for e in precv])
     settlement = histogram.merge([histogram.from_distribution(e["settlement_ns"]) for e in psend])
     span_s = common_span_s(precv)
@@ -82,6 +105,8 @@ def measure(
         "messages_per_s": _share(received, span_s),
         "bytes_per_s": _share(content, span_s),
         **_percentiles("latency", latency),
+        "latency_error_ns": None,  # clocks.py knows it, if there are several
+        "latency_negative": latency.negative,
         **_percentiles("settlement", settlement),
         "call_ns": _weighted(psend, "call_ns"),
         **_cpu("psend", psend),
@@ -96,12 +121,57 @@ def measure(
         "psend_rss_bytes": _greatest(psend, "rss_peak_bytes"),
         "precv_rss_bytes": _greatest(precv, "rss_peak_bytes"),
         "limited_by": limited_by(psend, precv, by_broker),
+        **_tasks(psend, precv, processors),
+        **_batches(psend),
     }
 
 
-def common_span_s(precv: Sequence[Event]) -> float | None:
-    """From the first message to the last, of all receivers."""
-    some = [event for event in precv if event["first_s"] is not None]
+def trip(event: Event) -> Event:
+    """The distribution of psend's round trips: to the answers, if it has asked for such, or else
+    to settlement."""
+    return dict(event.get("round_trip_ns") or event["settlement_ns"])
+
+
+def _tasks(
+    psend: Sequence[Event], precv: Sequence[Event], processors: int | None
+) -> dict[str, Value]:
+    """What rds-stress shows, beside other metrics."""
+    trips = histogram.merge([histogram.from_distribution(trip(event)) for event in psend])
+    percents = [event["cpu"]["percent"] for event in (*psend, *precv)]
+    used = None if None in percents else math.fsum(percents)
+    return {
+        "sent_per_s": _share(sum(e["measured_messages"] for e in psend), common_span_s(psend)),
+        "trip_mean_ns": trips.mean_ns,
+        "trip_p50_ns": trips.percentile_ns(50),
+        "trip_p99_ns": trips.percentile_ns(99),
+        "host_cpu_percent": _share(used, processors),
+    }
+
+
+def batch_times(psend: Sequence[Event], name: str) -> histogram.Histogram:
+    """Of all senders: NAME is first_ns, last_ns, or last_ticks, which are in ticks."""
+    known = [event["batch"][name] for event in psend if event.get("batch")]
+    return histogram.merge([histogram.from_distribution(found) for found in known if found])
+
+
+def _batches(psend: Sequence[Event]) -> dict[str, Value]:
+    """Of --batch: until the first and the last message of a batch were settled."""
+    last, size = batch_times(psend, "last_ns"), None
+    if last.counts:
+        size = max(event["batch"]["size"] for event in psend if event.get("batch"))
+    return {
+        "batches": last.count if size else None,
+        "batch_first_p50_ns": batch_times(psend, "first_ns").percentile_ns(50),
+        "batch_p50_ns": last.percentile_ns(50),
+        "batch_p99_ns": last.percentile_ns(99),
+        "batch_max_ns": last.max_ns,
+        "batch_per_message_ns": _share(last.percentile_ns(50), size),
+    }
+
+
+def common_span_s(events: Sequence[Event]) -> float | None:
+    """From the first message to the last, of all receivers, or of all senders."""
+    some = [event for event in events if event["first_s"] is not None]
     if not some:
         return None
     zero_ns = min(event["began_time_ns"] for event in some)

@@ -284,10 +284,11 @@ def _judge(
 ) -> None:
     psend = [p.summary for p in senders if p.summary]
     precv = [p.summary for p in receivers if p.summary]
-    outcome.metrics = metrics.measure(psend, precv, spec.by_broker)
+    starts = [[p.start for p in group if p.start] for group in (senders, receivers)]
+    processors = facts.processors([*starts[0], *starts[1]])
+    outcome.metrics = metrics.measure(psend, precv, spec.by_broker, processors)
     if spec.shares_queue:
         outcome.metrics["duplicated"] = None  # numbers of several senders are taken for one's
-    starts = [[p.start for p in group if p.start] for group in (senders, receivers)]
     outcome.facts = facts.of_run(starts[0], starts[1], psend, precv)
     outcome.why = outcome.facts["missing"] = what_is_missing(spec, psend, precv)
     if outcome.why is None and outcome.metrics[metrics.PRIMARY] is None:

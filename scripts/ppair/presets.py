@@ -1,51 +1,17 @@
-"""Published experiments, to be repeated on one's own machine with one line.
-
-A preset is a grid, what each of its points means to the two programs, and how it is shown.
-"""
+"""Published experiments, to be repeated on one's own machine with one line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from typing import Any
 
-from .axes import Axis, grid
+from .axes import Axis
+from .preset import Preset, Values, Words
+from .preset_batch import BATCHES
+from .preset_tasks import TASKS
 from .results import Plot, Results
 
-Values = dict[str, str]
-Words = tuple[str, ...]
-
 FLIGHT_BYTES = 64 * 1024
-
-
-@dataclass(frozen=True)
-class Preset:
-    """`words` gives what psend and precv get for a point, `fields` what else its Spec is to have.
-
-    `points` gives all values, if they are not the grid; `findings` what is to be said of results.
-    """
-
-    title: str
-    expected: str  # what others have seen
-    axes: tuple[Axis, ...]
-    words: Callable[[Values], tuple[Words, Words]]
-    plots: tuple[Plot, ...]
-    metrics: tuple[str, ...]
-    psend: Words = ()
-    precv: Words = ()
-    points: Callable[[], Iterable[Values]] | None = None
-    fields: Callable[[Values], dict[str, Any]] = lambda values: {}
-    findings: Callable[[Results], dict[str, Any]] | None = None
-
-    def pictures(self) -> tuple[Plot, ...]:
-        """Its plots, with what is to be seen below the first."""
-        first = self.plots[0]
-        note = f"{first.note} Expected: {self.expected}".strip()
-        return (replace(first, note=note), *self.plots[1:])
-
-    def grid(self) -> Iterable[Values]:
-        """Values of all points."""
-        return self.points() if self.points else grid(self.axes)
 
 
 def _steps(*values: int | str) -> tuple[str, ...]:
@@ -300,7 +266,7 @@ TLS = Preset(
         Axis("content-size", _steps(10, 100, "1Ki", "4Ki", "16Ki", "64Ki"), "body, bytes", True),
     ),
     words=lambda values: (("--content-size", values["content-size"]), ()),
-    fields=lambda values: {"tls": values["connection"] == "TLS"},
+    options=lambda values: "--tls" if values["connection"] == "TLS" else "",
     findings=_tls_findings,
     plots=(
         Plot("Rate", "content-size", ("messages_per_s", "bytes_per_s"), "connection"),
@@ -331,4 +297,6 @@ PRESETS = {
     "settle": SETTLE,
     "soak-100": SOAK_100,
     "tls": TLS,
+    "tasks": TASKS,
+    "batch": BATCHES,
 }

@@ -38,10 +38,11 @@ RESERVED = (
     "--parent-fd",
     "--quiet",
     "--forever",
-    "--hdr",  # of which each run would write the same one
+    "--hdr",
     "--ready-file",
 )
 RESERVED_WHY = "is ppair's own to set"
+HDR_WHY = "is one file, and there are several runs: ppair report DIR --hdr FILE makes one of all"
 # Options that are no part of a run.
 LEFT_OUT = ("--help", "--version")
 
@@ -121,6 +122,11 @@ def look_up(options: dict[str, Option], name: str) -> Option | None:
     return alike.pop() if name.startswith("--") and len(name) > 3 and len(alike) == 1 else None
 
 
+def reserved_why(name: str) -> str:
+    """Why an option of RESERVED is not taken, to be put behind its name."""
+    return HDR_WHY if name == "--hdr" else RESERVED_WHY
+
+
 def split_word(word: str) -> tuple[str, str | None]:
     """--credit=10 or -m10k: the name, and the value that it has inside, if any."""
     if word.startswith("--"):
@@ -145,7 +151,7 @@ def canonical(folder: Path, program: str, words: Sequence[str]) -> tuple[str, ..
         if option is None:
             raise usage(f"{program}: {name}: unknown option, see {program} --help")
         if option.name in RESERVED:
-            raise usage(f"{program}: {option.name} {RESERVED_WHY}")
+            raise usage(f"{program}: {option.name} {reserved_why(option.name)}")
         if option.argument is None and value is not None:
             raise usage(f"{program}: {name}: takes no value")
         if option.takes_value and value is None:

@@ -60,8 +60,8 @@ def _of_url(text: str) -> tuple[str, list[bytes]]:
 
 
 def _of_line(text: str) -> tuple[str, list[bytes]]:
-    """Of compare: '--via URL --credit 10'; --a='...' has the name of its option before it."""
-    option = re.match(r"--[a-z]=", text)
+    """Of compare and presets: '--via URL --credit 10'; --a='...' has its option's name first."""
+    option = re.match(r"--[a-z][-a-z]*=", text)
     name, line = (option[0], text[option.end() :]) if option else ("", text)
     try:
         words, passwords = hidden(shlex.split(line))

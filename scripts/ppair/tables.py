@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from . import clock_error
 from .axes import Axis
 from .metrics import BY_NAME, PRIMARY, Metric
 from .provenance import environment_table
@@ -41,7 +42,10 @@ USUAL = (
     "stalled_percent",
 )
 # Columns that are there if there is something to be seen.
-TROUBLE = ("reconnects", "disconnected_s", "resent", "duplicated")
+TROUBLE = (
+    *("latency_error_ns", "latency_negative"),
+    *("reconnects", "disconnected_s", "resent", "duplicated"),
+)
 LIMIT = "limited by"
 STATISTICS = ("median", "mean", "stddev", "spread %")
 MEDIAN_NOTE = "Every number is the median of a point's good runs"
@@ -129,7 +133,7 @@ def main_table(results: Results) -> Table:
         return _run_table(results)
     metrics = columns(results)
     named = _value_columns(results) + _metric_columns(results, metrics)
-    notes = [_note(metrics), *failure_notes(results)]
+    notes = [_note(metrics), *_notes(results)]
     rows = zip(*(cells for _, cells in named))
     return make(_title(results), [heading for heading, _ in named], rows, notes)
 
@@ -183,6 +187,12 @@ def has_failed(results: Results, point: int) -> bool:
 def _limit(results: Results, point: int) -> str:
     middle = median_run(results, point)
     return middle.metrics.get("limited_by") or MISSING if middle else MISSING
+
+
+def _notes(results: Results) -> list[str]:
+    """Of what all good runs share, and of those that are not good."""
+    good = (run.facts for run in results.runs if run.status == GOOD)
+    return [*clock_error.notes(good), *failure_notes(results)]
 
 
 def failure_notes(results: Results) -> list[str]:
@@ -243,7 +253,7 @@ def _run_table(results: Results) -> Table:
     runs = results.of_point(point.id)
     named: list[Column] = [("repetition", [str(run.repetition + 1) for run in runs])]
     named += _run_columns(runs, metrics)
-    notes = failure_notes(results)
+    notes = _notes(results)
     if len(results.good(point.id)) > 1:
         found = [results.aggregate(point.id, metric.name) for metric in metrics]
         below = [list(STATISTICS), *(map(_statistics, found, metrics)), [""] * len(STATISTICS)]

@@ -61,7 +61,7 @@ def make(
             written = _written(
                 chance, actual, latency_ns(point.values), senders, receivers, interval_s
             )
-        _record(results, run, written, why)
+        record(results, run, written, why)
     results.status = status
     results.warnings = advice.warnings(results)
     store.save_manifest(results)
@@ -91,9 +91,10 @@ def _written(
     return found
 
 
-def _record(
-    results: Results, run: Run, written: dict[str, list[dict[str, Any]]], why: str | None
+def record(
+    results: Results, run: Run, written: dict[str, list[dict[str, Any]]], why: str | None = None
 ) -> None:
+    """One run, whose programs have WRITTEN these events; WHY it is not good."""
     scratch = results.directory / "runs" / f".{run.folder}"
     scratch.mkdir()
     for name, lines in written.items():
@@ -129,7 +130,7 @@ def _record(
         started_ns=run.started_ns,
         wall_s=run.wall_s,
         peers=peers,
-        metrics=metrics.measure(psend, precv) if good else {},
+        metrics=metrics.measure(psend, precv, processors=4) if good else {},
         facts=facts if good else {},
     )
     store.record(results, whole, scratch)

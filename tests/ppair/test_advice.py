@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ppair import advice, store
+from ppair import advice, clock_error, store
 from ppair import results as outcomes
+from ppair.clock_error import ClockError
 from ppair.results import Plan, Point, Results, Run
 from ppair.spec import Spec
 
@@ -84,6 +85,20 @@ def _share(run: Run, precv_percent: float) -> Run:
     return store.replace(run, metrics={**run.metrics, **percents})
 
 
+def _with(run: Run, **metrics: Any) -> Run:
+    """With more that was measured."""
+    return store.replace(run, metrics={**run.metrics, **metrics})
+
+
+def _far(run: Run, error_us: int | None, offset_us: int = 0) -> Run:
+    """From here to another host, whose clock is so much ahead, give or take the rest."""
+    error_ns = None if error_us is None else 1000 * error_us
+    known = (error_ns, 1000 * offset_us, 1000 * (error_us - abs(offset_us))) if error_us else ()
+    error = ClockError(None, "b", *(known or (None,)), why=None if known else "no bash")
+    run = store.replace(run, facts={**run.facts, **clock_error.to_facts({}, {}, error)})
+    return _with(run, latency_error_ns=error_ns)
+
+
 def test_others_have_the_processors() -> None:
     """Busy and not running: then it is not its own processor that is the limit."""
     run = _run(limit="receiver cpu", precv_busy=0.95)
@@ -106,8 +121,8 @@ def test_every_code_is_in_the_list_and_has_a_rule() -> None:
     ]
     busy.append(_share(_run(1000, precv_busy=0.95, point=2, **bad), 10.0))
     broker = _run(1000, limit="broker", point=3, **bad)
-    more = {"reconnects": 1, "latency_p50_ns": 90, "settlement_p50_ns": 10}
-    busy.append(store.replace(broker, metrics={**broker.metrics, **more}))
+    more = {"reconnects": 1, "latency_p50_ns": 90, "settlement_p50_ns": 10, "latency_negative": 1}
+    busy.append(_with(_far(broker, 50), **more))
     found = {w.code: w for w in advice.warnings(_by_broker(_results(*busy, governor="powersave")))}
     assert tuple(found) == advice.CODES
     for warning in found.values():
@@ -265,3 +280,32 @@ def test_messages_that_wait_at_a_broker(latency: int, settlement: int | None, se
     found = {w.code: w for w in advice.warnings(_by_broker(_results(run)))}
     assert ("backlog" in found) == seen and "backlog" not in _codes(run)
     assert not seen or "up to 9 times" in found["backlog"].seen
+
+
+# ---- clocks ----
+
+
+def test_clock_error_beside_the_latency() -> None:
+    """Of the run in which it is most of it; and from more than a tenth on."""
+    near = _with(_far(_run(), 20), latency_p50_ns=200_000)
+    far = _with(_far(_run(), 60, -50), latency_p50_ns=200_000)
+    farther = _with(_far(_run(point=1), 70), latency_p50_ns=300_000)
+    assert not _codes(near)
+    found = _warnings(near, far, farther)
+    assert list(found) == ["clock-error"] and found["clock-error"].points == (0, 1)
+    assert found["clock-error"].seen == (
+        "latency may be off by +- 60 us: the clock of this host is 50 us ahead of that of b, +- "
+        "10 us; that is 30 % of its p50 at 2 of 2 points"
+    )
+
+
+def test_a_clock_error_that_is_not_known_is_no_share_of_anything() -> None:
+    assert not _codes(_with(_far(_run(), None), latency_p50_ns=200_000))
+    assert not _codes(_far(_run(), 50)) and not _codes(_with(_run(), latency_error_ns=None))
+
+
+def test_messages_from_the_future() -> None:
+    found = _warnings(_with(_run(), latency_negative=7), _with(_run(), latency_negative=0))
+    assert list(found) == ["negative-latency"]
+    assert found["negative-latency"].seen.startswith("up to 7 messages of a run came before")
+    assert not _codes(_with(_run(), latency_negative=0)) and not _codes(_run())

@@ -194,6 +194,18 @@ def test_values_with_an_equals_sign(split: Split) -> None:
     assert given == [Given((PSEND,), "--content-string", "a=b", is_number=False)]
 
 
+def test_short_names_of_our_own(folder: Path) -> None:
+    """They go before the programs', with the value in the same word or the next."""
+    parser = _parser()
+    parser.add_argument("-d", "--depth")
+    for words in (("-d", "8"), ("-d8",), ("--depth=8",), ("--depth", "8")):
+        ours, given = arrangement.split(parser, words, folder)
+        assert parser.parse_args(ours).depth == "8" and not given
+    assert arrangement.split(_parser(), ("-d8",), folder)[1] == [
+        Given((PSEND,), "--duration", "8")
+    ]
+
+
 def test_empty_values(split: Split) -> None:
     ours, given = split("--psend", "", "--content-string", "", "--content-string=")
     assert ours == ["--psend="]

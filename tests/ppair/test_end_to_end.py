@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -279,23 +280,94 @@ AS_OPTIONS = {  # axes that are options by themselves: program, member of its op
 }
 
 
+MORE = {  # of parameters, so that there are several points, and not too many
+    "tasks": ("--before", "--credit 2", "--after", "--credit 100", "-d", "10"),
+    "batch": ("--batches", "1,10,1000"),
+}
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_preset(ppair: Launcher, name: str) -> None:
     """All its points are good, and each is a line of the table; its plots show what there is."""
-    if name == "tls" and not launch.speaks_tls():
+    if name in ("tls", "batch") and not launch.speaks_tls():
         pytest.skip("psend does not speak TLS")
     words = ["--preset", name, "--repeat", "1", "--duration", "30ms", "--warmup", "0"]
-    ended = ppair.run("sweep", *words, "--out", "out")
+    ended = ppair.run("sweep", *words, *MORE.get(name, ()), "--out", "out")
     assert_done(ended, "out")
     results = ppair.results("out")
     points = results.plan.points
     assert [run.status for run in results.runs] == [outcomes.GOOD] * len(points)
     first_cells = {next(iter(point.values.values())) for point in points}
-    lines = [line.strip() for line in ended.stdout.splitlines()]
+    _, _, table = ended.stdout.rpartition(f"\n{results.plan.title}\n")
+    lines = [line.strip() for line in table.splitlines()]
     rows = [line for line in lines if line.startswith(tuple(f"{cell}  " for cell in first_cells))]
     assert len(rows) == len(points) > 1
     assert_shows_what_there_is(results)
     assert_varies_what_it_says(results)
+
+
+def test_tasks(ppair: Launcher) -> None:
+    """The table of rds-stress, a line a second; report prints it as well."""
+    words = ["-t", "2", "-d8", "-q", "1k", "-T", "2.2s", "--tasks=2"]
+    ended = ppair.run("sweep", "--preset", "tasks", *words, "--out", "out")
+    assert_done(ended, "out")
+    results = ppair.results("out")
+    (run,) = results.runs
+    for index in range(2):
+        found = options(results, run, f"psend-{index}")
+        known = [found[name] for name in ("max_unsettled", "content_size_bytes", "duration_ns")]
+        assert known == [8, 1000, 2_200_000_000]
+    (table,) = results.findings["tables"]
+    assert table["headings"] == "tsks,tx/s,rx/s,tx+rx K/s,tx us/c,rtt us,cpu %,blocked,".split(",")
+    *lines, average = table["rows"]
+    assert len(lines) >= 2 and average[-1] == "(average)"
+    summaries = [
+        launch.only(launch.events_of(results, run.folder, f"psend-{index}"), "summary")
+        for index in range(2)
+    ]
+    assert average[0] == "2" and int(average[7]) == sum(s["credit"]["blocked"] for s in summaries)
+    for row in (*lines, average):
+        tx, rx, kibibytes, call, trip, cpu = map(float, row[1:7])
+        assert tx == pytest.approx(rx, rel=0.5) and kibibytes > 0
+        assert call > 0 and trip > 0 and 0 < cpu < 110
+    trips = [(s["settlement_ns"]["count"], s["settlement_ns"]["mean"]) for s in summaries]
+    mean_us = sum(n * mean for n, mean in trips) / sum(n for n, _ in trips) / 1e3
+    assert float(average[5]) == pytest.approx(mean_us, abs=0.01)
+    report = ppair.run("report", "out")
+    first = ended.stdout.partition("\n\n")[2].partition("\n\n")[0]
+    assert report.code == 0 and first in report.stdout and "(average)" in first
+
+
+def test_batch(ppair: Launcher) -> None:
+    """Batches are whole; with and without an option; bound to processors, where there are two."""
+    words = ["--batches", "1,100", "--with", "--content-size 1k", "--duration", "200ms"]
+    ended = ppair.run("sweep", "--preset", "batch", *words, "--repeat", "2", "--out", "out")
+    assert_done(ended, "out")
+    results = ppair.results("out")
+    (table,) = results.findings["tables"]
+    cpus = os.sched_getaffinity(0)
+    pinned = ["pinned"] if len(cpus) > 1 else []
+    variants = ["plain", "--content-size 1k", *pinned]
+    assert [row[:2] for row in table["rows"]] == [[n, v] for n in ("1", "100") for v in variants]
+    assert "ticks p50" not in table["headings"]
+    for row in table["rows"]:
+        cells = dict(zip(table["headings"], row))
+        assert int(cells["messages"]) == int(cells["batch"]) * int(cells["batches"]) > 0
+        names = ("first ns p50", "batch ns p50", "p99", "max")
+        first, half, p99, most = (int(cells[name]) for name in names)
+        assert 0 < first <= half <= p99 <= most
+    for run in results.runs:
+        values = results.plan.points[run.point].values
+        psend, precv = (options(results, run, name) for name in ("psend-0", "precv-0"))
+        assert psend["content_size_bytes"] == (1000 if values["variant"].startswith("-") else 100)
+        assert psend["batch"] == psend["max_unsettled"] == int(values["batch"])
+        if values["variant"] == "pinned":
+            assert {psend["cpu"], precv["cpu"]} == {str(n) for n in sorted(cpus)[:2]}
+        else:
+            assert psend["cpu"] is precv["cpu"] is None
+        assert run.metrics["blocked"] == 0
+    report = ppair.run("report", "out")
+    assert report.code == 0 and "By batch" in report.stdout
 
 
 def assert_shows_what_there_is(results: Results) -> None:

@@ -240,6 +240,7 @@ def test_a_manifest_that_is_not_as_it_was_written(results: Results, change: Any)
         lambda v: v["peers"][0].pop("argv"),
         lambda v: v.update(peers=None),
         lambda v: v.update(unknown=1),
+        lambda v: v["facts"].update(clock_error={"bound_ns": 1}),
     ],
 )
 def test_a_run_that_is_not_as_it_was_written(results: Results, change: Any) -> None:

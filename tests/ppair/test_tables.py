@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 import sample
-from ppair import provenance, store, table, tables
+from ppair import clock_error, provenance, store, table, tables
 from ppair import results as outcomes
 from ppair.advice import Warning
+from ppair.clock_error import ClockError
 from ppair.metrics import BY_NAME
 from ppair.results import Plot
 
@@ -59,6 +60,28 @@ def test_columns_of_trouble_are_there_if_there_is_any():
     results.runs[1].metrics["reconnects"] = 2
     table = tables.main_table(results)
     assert "reconnects" in table.headings and "resent" not in table.headings
+
+
+def far(results):
+    """The same, if receivers had been on a host whose clock is ahead, more in each run."""
+    for index, run in enumerate(results.runs):
+        error = ClockError(None, "B-1", 1000 * (30 + index), 1000 * (20 + index), 10_000)
+        metrics = {**run.metrics, "latency_error_ns": error.bound_ns}
+        facts = {**run.facts, **clock_error.to_facts({}, {}, error)}
+        results.runs[index] = replace(run, metrics=metrics, facts=facts)
+    return results
+
+
+@pytest.mark.parametrize("name", ["", "1"])
+def test_how_much_of_the_latency_may_be_clock_error(name):
+    """In a column, and in words for the run in which it is worst."""
+    found = tables.main_table(far(sample.in_memory({name: [1000, 1000]})))
+    assert column(found, "lat +- us")[0] in ("30.0", "30.5")
+    said = "Latency may be off by +- 31 us: the clock of B-1 is 21 us ahead of that of this host, "
+    assert f"{said}+- 10 us." in found.notes
+    assert said in " ".join(tables.text_report(far(sample.in_memory({name: [1, 1]}))).split())
+    local = tables.main_table(sample.in_memory({name: [1000, 1000]}))
+    assert "lat +- us" not in local.headings and "off by" not in " ".join(local.notes)
 
 
 def test_the_plans_columns_are_all_there():

@@ -172,6 +172,10 @@ URL = f"amqp://bob:{PASSWORD}@h/q"
             ["compare", f"--via '{URL}' --credit 5", f"--a=--via={URL}"],
             ["compare", "--via amqp://bob@h/q --credit 5", "--a=--via=amqp://bob@h/q"],
         ),
+        (
+            ["sweep", "--with", f"--via {URL}", f"--before=--via {URL} --tls"],
+            ["sweep", "--with", "--via amqp://bob@h/q", "--before=--via amqp://bob@h/q --tls"],
+        ),
     ],
 )
 def test_passwords_are_taken_out(words: list[str], hidden: list[str]) -> None:

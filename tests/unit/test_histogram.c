@@ -14,6 +14,8 @@
 #define LARGE      1000000
 #define HIGHEST(I) (histogram_lowest((I) + 1) - 1)
 
+#define NS_PER_STEP INT64_C(10000000000) /* by which a clock is set back */
+
 /* ---- helpers ---- */
 
 /* In [0, 1). */
@@ -159,6 +161,7 @@ static void test_buckets_follow_one_another_without_gaps(void **state)
 		assert_true(HIGHEST(i) >= histogram_lowest(i));
 		assert_int_equal(histogram_index(histogram_lowest(i)), i);
 		assert_int_equal(histogram_index(HIGHEST(i)), i);
+		assert_int_equal(histogram_highest(i), HIGHEST(i));
 	}
 	assert_int_equal(HIGHEST(HISTOGRAM_BUCKETS - 1), (INT64_C(1) << 42) - 1);
 	assert_true(histogram_index(HISTOGRAM_MAX_NS) < HISTOGRAM_BUCKETS);
@@ -245,6 +248,51 @@ static void test_negative_values_are_counted_apart(void **state)
 	assert_int_equal(s.min, 40);
 	assert_int_equal(percentile(&h, 0.0001), 40);
 	assert_true(s.mean == 40);
+}
+
+/* In the middle of a run: the other values are as if there had not been any. */
+static void test_a_clock_that_steps_back_changes_no_other_number(void **state)
+{
+	(void)state;
+	static struct histogram stepped, steady;
+	uint64_t seed = 5;
+	histogram_reset(&stepped);
+	histogram_reset(&steady);
+	for (int i = 0; i < 10000; i++) {
+		int64_t value = exponential(&seed);
+		histogram_record(&steady, value);
+		histogram_record(&stepped, value);
+		if (i >= 3000 && i < 5000)
+			histogram_record(&stepped, value - NS_PER_STEP);
+	}
+	assert_int_equal(stepped.negative, 2000);
+	assert_true(stepped.lowest < -NS_PER_STEP / 2 && stepped.lowest >= -NS_PER_STEP);
+	struct histogram_summary a = summarize(&stepped), b = summarize(&steady);
+	assert_memory_equal(&a, &b, sizeof a);
+	for (double percent = 0.5; percent <= 100; percent += 0.5)
+		assert_int_equal(percentile(&stepped, percent), percentile(&steady, percent));
+}
+
+/* A single one among fast ones: exact where it is the maximum, within the bound elsewhere. */
+static void test_an_hour_among_microseconds(void **state)
+{
+	(void)state;
+	static struct histogram h;
+	histogram_reset(&h);
+	for (int i = 0; i < 998; i++)
+		histogram_record(&h, 5000);
+	histogram_record(&h, HOUR_NS);
+	assert_int_equal(h.overflow, 0);
+	assert_int_equal(summarize(&h).max, HOUR_NS);
+	assert_int_equal(percentile(&h, 100), HOUR_NS);
+	assert_int_equal(percentile(&h, 99.95), HOUR_NS);
+	histogram_record(&h, HOUR_NS + 1); /* the maximum is no end of a bucket any more */
+	assert_int_equal(h.overflow, 1);
+	assert_int_equal(summarize(&h).max, HOUR_NS + 1);
+	int64_t hour = percentile(&h, 99.9);
+	assert_true(hour >= HOUR_NS && hour - HOUR_NS <= HOUR_NS / 128);
+	assert_true(percentile(&h, 99.8) < 5000 + 5000 / 128);
+	assert_near(summarize(&h).mean, (998 * 5000 + 2.0 * HOUR_NS + 1) / 1000, 1e-3);
 }
 
 /* ---- summaries ---- */
@@ -361,13 +409,16 @@ static void test_four_parts_add_up_to_the_whole(void **state)
 	for (int i = 0; i < 4; i++)
 		histogram_add(&sum, &parts[i]);
 	assert_same_buckets(&sum, &whole);
-	assert_int_equal(sum.min, whole.min);
-	assert_int_equal(sum.max, whole.max);
-	assert_int_equal(sum.lowest, whole.lowest);
+	assert_memory_equal(&sum, &whole, sizeof sum);
 	struct histogram_summary a = summarize(&sum), b = summarize(&whole);
 	assert_int_equal(a.count, b.count);
 	assert_int_equal(a.count + whole.negative, 100000);
 	assert_true(a.mean == b.mean && a.stddev == b.stddev);
+	for (double percent = 0.1; percent <= 100; percent += 0.1)
+		assert_int_equal(percentile(&sum, percent), percentile(&whole, percent));
+	for (int i = 3; i > 0; i--) /* in any order */
+		histogram_add(&parts[0], &parts[i]);
+	assert_memory_equal(&parts[0], &whole, sizeof whole);
 }
 
 /* On either side. */
@@ -459,6 +510,30 @@ static void test_2_to_40_values_do_not_overflow(void **state)
 	assert_int_equal(percentile(&h, 100), HOUR_NS);
 }
 
+/* Whatever is true of 2^10 is true of each of them 2^30 times. */
+static void test_2_to_40_values_of_all_sizes_have_the_percentiles_of_2_to_10(void **state)
+{
+	(void)state;
+	static struct histogram h, few;
+	uint64_t seed = 6;
+	histogram_reset(&few);
+	for (int i = 0; i < 1024; i++)
+		histogram_record(&few, log_uniform(&seed));
+	histogram_record(&few, -1);
+	h = few;
+	double_often(&h, 30);
+	struct histogram_summary a = summarize(&h), b = summarize(&few);
+	assert_int_equal(a.count, UINT64_C(1) << 40);
+	assert_int_equal(h.negative, 1 << 30);
+	assert_true(h.sum == few.sum << 30);
+	assert_int_equal(a.min, b.min);
+	assert_int_equal(a.max, b.max);
+	assert_true(a.mean == b.mean);
+	assert_near(a.stddev, b.stddev, b.stddev * 1e-12);
+	for (double percent = 0.1; percent <= 100; percent += 0.1)
+		assert_int_equal(percentile(&h, percent), percentile(&few, percent));
+}
+
 /* One slow message among very many must not be lost in the rounding of ranks. */
 static void test_percentile_100_of_2_to_40_values_is_the_maximum(void **state)
 {
@@ -484,6 +559,8 @@ int main(void)
 		cmocka_unit_test(test_values_above_an_hour_are_clamped_and_counted),
 		cmocka_unit_test(test_the_largest_value_does_not_overflow),
 		cmocka_unit_test(test_negative_values_are_counted_apart),
+		cmocka_unit_test(test_a_clock_that_steps_back_changes_no_other_number),
+		cmocka_unit_test(test_an_hour_among_microseconds),
 		cmocka_unit_test(test_an_empty_histogram_has_no_values),
 		cmocka_unit_test(test_mean_and_deviation_of_a_known_set),
 		cmocka_unit_test(test_the_deviation_of_large_values_is_close),
@@ -494,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_periods_have_their_own_values),
 		cmocka_unit_test(test_a_cut_forgets_the_extremes_alone),
 		cmocka_unit_test(test_2_to_40_values_do_not_overflow),
+		cmocka_unit_test(test_2_to_40_values_of_all_sizes_have_the_percentiles_of_2_to_10),
 		cmocka_unit_test(test_percentile_100_of_2_to_40_values_is_the_maximum),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #define LENGTH(ARRAY) (sizeof(ARRAY) / sizeof *(ARRAY))
-#define LINES_MAX     400
+#define LINES_MAX     1200
 #define FIELDS_MAX    64
 
 static const double PERCENTILES[] = {50, 99.9, 99.99999, 100};
@@ -537,26 +537,34 @@ static void test_csv_values_of_a_sender(void **state)
 
 /* ---- .hgrm ---- */
 
+/* Prints the distribution of a summary. */
+static void print_hdr(struct output *o, const struct report_summary *s)
+{
+	struct report_run run = make_run(false);
+	open_output(o);
+	report_hdr.summary(o->stream, &run, s);
+	split_lines(o);
+}
+
 /* Prints the distribution of a summary and checks its lines; returns how many there are. */
 static size_t check_hdr(const struct report_summary *s, uint64_t count, double max_us)
 {
-	struct report_run run = make_run(false);
 	struct output o;
-	open_output(&o);
-	report_hdr.summary(o.stream, &run, s);
-	split_lines(&o);
+	print_hdr(&o, s);
 	double value, quantile, inverse, last_value = 0, last_quantile = -1;
 	uint64_t total = 0, last_total = 0;
 	size_t rows = 0;
-	assert_has_line(&o, "       Value     Percentile TotalCount 1/(1-Percentile)");
+	assert_has_line(&o, "           Value     Percentile TotalCount 1/(1-Percentile)");
 	for (size_t i = 2; i < o.line_count && o.lines[i][0] != '#'; i++, rows++) {
 		int read = sscanf(
 			o.lines[i], "%lf %lf %" SCNu64 " %lf", &value, &quantile, &total, &inverse);
 		bool last = o.lines[i + 1][0] == '#';
+		assert_true(o.lines[i][0] == ' ');
 		assert_int_equal(read, last ? 3 : 4);
 		assert_true(quantile > last_quantile && quantile <= 1);
 		assert_true(value >= last_value);
 		assert_true(total >= last_total);
+		assert_true((double)total >= quantile * (double)count * (1 - 1e-12));
 		if (!last)
 			assert_true(fabs(inverse * (1 - quantile) - 1) < 0.01);
 		last_value = value;
@@ -595,7 +603,72 @@ static void test_hdr_of_one_value_and_of_none(void **state)
 	histogram_reset(&s.total.stats.timings[TIMING_LATENCY]);
 	assert_int_equal(check_hdr(&s, 0, 0), 0);
 	histogram_record(&s.total.stats.timings[TIMING_LATENCY], 1234567);
-	assert_int_equal(check_hdr(&s, 1, 1234.567), 1);
+	assert_int_equal(check_hdr(&s, 1, 1234.567), 3); /* 0 %, 10 % and 100 % */
+}
+
+/* Several files are put beside one another line by line. */
+static void test_hdr_lists_percentiles_of_hdrhistogram_alone(void **state)
+{
+	(void)state;
+	static const double QUANTILES[] = {0, .1, .2, .3, .4, .5, .55, .6, .65, .7, .75, .775, .8,
+		.825, .85, .875, .8875, .9, .9125, .925, .9375, .94375};
+	static struct report_summary s;
+	make_summary(&s);
+	struct output o;
+	print_hdr(&o, &s);
+	for (size_t i = 0; i < LENGTH(QUANTILES); i++) {
+		double quantile;
+		assert_int_equal(sscanf(o.lines[i + 2], "%*f %lf", &quantile), 1);
+		assert_near(quantile, QUANTILES[i]);
+	}
+	close_output(&o);
+}
+
+/* From which files are merged: the counts are those of the histogram. */
+static void test_hdr_lists_every_bucket(void **state)
+{
+	(void)state;
+	static struct report_summary s;
+	static struct histogram read;
+	make_summary(&s);
+	struct histogram *h = &s.total.stats.timings[TIMING_LATENCY];
+	struct output o;
+	print_hdr(&o, &s);
+	histogram_reset(&read);
+	uint64_t lowest_us, lowest_ns, count;
+	for (size_t i = 0; i < o.line_count; i++)
+		if (sscanf(o.lines[i], "#[Bucket = %" SCNu64 ".%3" SCNu64 ", Count = %" SCNu64 "]",
+			    &lowest_us, &lowest_ns, &count)
+			== 3)
+			read.buckets[histogram_index((int64_t)(lowest_us * 1000 + lowest_ns))] =
+				count;
+	assert_memory_equal(read.buckets, h->buckets, sizeof read.buckets);
+	assert_has_line(&o, "#[Exact   = ppair-hgrm/1, every bucket follows]");
+	close_output(&o);
+}
+
+/* Sums beyond 64 bits, and what has no bucket. */
+static void test_hdr_has_what_buckets_do_not_say(void **state)
+{
+	(void)state;
+	static struct report_summary s;
+	make_summary(&s);
+	struct histogram *h = &s.total.stats.timings[TIMING_LATENCY];
+	histogram_reset(h);
+	histogram_record(h, INT64_MAX);
+	histogram_record(h, INT64_MAX);
+	histogram_record(h, INT64_MIN);
+	histogram_record(h, -7);
+	histogram_record(h, 4);
+	struct output o;
+	print_hdr(&o, &s);
+	assert_has_line(&o, "           0.004 0.000000000000          1           1.00");
+	assert_has_line(&o, "9223372036854775.807 1.000000000000          3");
+	assert_has_line(&o, "#[Sum     = 18446744073709551.618, Overflow       =            2]");
+	assert_has_line(&o, "#[Lowest  = -9223372036854775.808, Negative       =            2]");
+	assert_has_line(&o, "#[Bucket  =        0.004, Count          =            1]");
+	assert_has_line(&o, "#[Bucket  = 3590592659.456, Count          =            2]");
+	close_output(&o);
 }
 
 /* ---- sinks ---- */
@@ -663,6 +736,9 @@ int main(void)
 		cmocka_unit_test(test_csv_values_of_a_sender),
 		cmocka_unit_test(test_hdr_percentiles_ascend_to_the_count),
 		cmocka_unit_test(test_hdr_of_one_value_and_of_none),
+		cmocka_unit_test(test_hdr_lists_percentiles_of_hdrhistogram_alone),
+		cmocka_unit_test(test_hdr_lists_every_bucket),
+		cmocka_unit_test(test_hdr_has_what_buckets_do_not_say),
 		cmocka_unit_test(test_every_sink_gets_its_format_at_once),
 		cmocka_unit_test(test_a_sink_that_cannot_be_written_fails),
 	};

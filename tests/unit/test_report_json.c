@@ -329,6 +329,7 @@ static void test_interval_of_a_receiver(void **state)
 	assert_integer(o, "latency_ns/count", 10);
 	assert_integer(o, "latency_ns/min", 100);
 	assert_integer(o, "latency_ns/max", 8100100);
+	assert_integer(o, "latency_ns/sum", 28501000);
 	assert_number(o, "latency_ns/mean", 2850100);
 	assert_integer(o, "latency_ns/p100", 8100100);
 	assert_integer(o, "latency_ns/p99.9", 8100100);
@@ -379,9 +380,9 @@ static void test_what_does_not_exist_is_null(void **state)
 {
 	(void)state;
 	static const char *const NULLS[] = {"messages_per_s", "bytes_per_s", "limited_by",
-		"cpu/percent", "rss_bytes", "rss_peak_bytes", "latency_ns/min", "latency_ns/mean",
-		"latency_ns/stddev", "latency_ns/p50", "latency_ns/p99.9", "latency_ns/max",
-		"latency_ns/lowest", "credit/lowest"};
+		"cpu/percent", "rss_bytes", "rss_peak_bytes", "latency_ns/min", "latency_ns/sum",
+		"latency_ns/mean", "latency_ns/stddev", "latency_ns/p50", "latency_ns/p99.9",
+		"latency_ns/max", "latency_ns/lowest", "credit/lowest"};
 	static struct report_period p;
 	struct report_run run = make_run(false);
 	json_t *o = EVENT(interval, &run, make_empty_period(&p));

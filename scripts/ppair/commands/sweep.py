@@ -5,6 +5,7 @@
   ppair sweep --precv.max-frame '512..64Ki log 8' --content-size 100k
   ppair sweep --preset credit-stall --duration 500ms --out stall
   ppair sweep --preset credit-stall --duration 500ms --resume stall
+  ppair sweep --preset tasks -t 2 -d 64 --before '--credit 16' --after '--credit 1000'
 
 An option with several values is an axis: 10,20,50 or a range, '1..1000 log 20' (20 values with
 equal ratios), '0..190 step 10', '0..100 11' (11 values). Repetitions are interleaved and shuffled.
@@ -22,8 +23,9 @@ from .. import arrangement, axes, experiment, machine, output, store
 from ..arrangement import Given
 from ..axes import Axis
 from ..failure import usage
-from ..presets import PRESETS, Preset
-from ..programs import PRECV, PSEND
+from ..preset import REPETITIONS, Parameter, Preset
+from ..presets import PRESETS
+from ..programs import PRECV, PSEND, value_of
 from ..progress import Progress
 from ..results import Plan, Plot, Point, Results
 from ..spec import REPETITIONS_MAX, Spec
@@ -31,7 +33,6 @@ from ..units import count, number
 
 USAGE = "[OPTION...] [OPTION OF psend OR precv [VALUES]...]"
 TAKES_ARRANGEMENT = True
-REPETITIONS = "3"
 SERIES_MAX = 6
 
 
@@ -39,10 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of this command alone, and where results go."""
     parser.add_argument("--preset", metavar="NAME", help="a published experiment, see below")
     parser.epilog = "presets, and what is to be seen:\n" + "".join(
-        f"  {name}\n{textwrap.indent(textwrap.fill(f'{p.title}. {p.expected}', 90), ' ' * 6)}\n"
-        for name, p in PRESETS.items()
+        _manual(name, preset) for name, preset in PRESETS.items()
     )
-    parser.add_argument("--repeat", metavar="N", default=REPETITIONS, help=f"[{REPETITIONS}]")
+    parser.add_argument(
+        "--repeat", metavar="N", help=f"[{REPETITIONS}, or as many as the preset takes]"
+    )
     parser.add_argument("--seed", metavar="N", help="of the order [random, and recorded]")
     parser.add_argument(
         "--resume",
@@ -52,15 +54,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_arguments(parser)
 
 
+def _manual(name: str, preset: Preset) -> str:
+    """Of one preset."""
+    what = textwrap.fill(f"{preset.title}. {preset.expected}", 90)
+    options = (_line(parameter) for parameter in preset.parameters)
+    return f"  {name}\n{textwrap.indent(what, ' ' * 6)}\n{''.join(options)}"
+
+
+def _line(parameter: Parameter) -> str:
+    """As argparse has its own."""
+    short = f"{parameter.short}, " if parameter.short else "    "
+    name = f"        {short}{parameter.name} {parameter.argument}"
+    text = textwrap.fill(
+        parameter.text, 98, initial_indent=f"{name:37} ", subsequent_indent=" " * 38
+    )
+    return f"{text}\n"
+
+
+def add_chosen_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    """Parameters of the preset that is chosen; the epilog has them all."""
+    for parameter in _parameters(value_of(argv, "--preset")):
+        parser.add_argument(
+            *parameter.names, dest=parameter.name, metavar="X", help=argparse.SUPPRESS
+        )
+
+
+def _parameters(name: str | None) -> tuple[Parameter, ...]:
+    preset = PRESETS.get(name or "")
+    return preset.parameters if preset else ()
+
+
+def _chosen(arguments: argparse.Namespace) -> Preset | None:
+    """The preset, made for the parameters that were given."""
+    if arguments.preset is None:
+        return None
+    preset = PRESETS.get(arguments.preset)
+    if preset is None:
+        raise usage(f"--preset: {arguments.preset}: there are {', '.join(PRESETS)}")
+    given = {p.name: getattr(arguments, p.name) for p in preset.parameters}
+    return preset.given({name: value for name, value in given.items() if value is not None})
+
+
 def main(arguments: argparse.Namespace) -> int:
     """Measures what is left, and prints the table."""
     if arguments.resume is not None and arguments.out is not None:
         raise usage("--resume, --out: one or the other, as results go where they went before")
     found = store.load(Path(arguments.resume)) if arguments.resume is not None else None
-    plan = _plan(arguments, found.plan.seed if found else None)
+    preset = _chosen(arguments)
+    plan = _plan(arguments, preset, found.plan.seed if found else None)
     results = _resumed(found, plan) if found else output.create(arguments, plan)
     experiment.run_all(results, Progress(len(results.left())))
-    preset = PRESETS.get(arguments.preset)
     if preset and preset.findings:
         results.findings = preset.findings(results)
         experiment.save_findings(results)
@@ -68,15 +111,18 @@ def main(arguments: argparse.Namespace) -> int:
     return experiment.exit_code(results)
 
 
-def _plan(arguments: argparse.Namespace, seed: int | None) -> Plan:
-    repetitions = count(arguments.repeat, "--repeat", most=REPETITIONS_MAX)
+def _plan(arguments: argparse.Namespace, preset: Preset | None, seed: int | None) -> Plan:
+    wanted = arguments.repeat
+    if wanted is None:
+        wanted = preset.repetitions if preset else REPETITIONS
+    repetitions = count(wanted, "--repeat", most=REPETITIONS_MAX)
     if arguments.seed is not None or seed is None:
         seed = experiment.seed_of(arguments.seed)
     several = [given for given in arguments.given if _is_axis(given)]
     single = [given for given in arguments.given if not _is_axis(given)]
     plan = (
-        _preset_plan(arguments, several, single)
-        if arguments.preset
+        _preset_plan(arguments, preset, several, single)
+        if preset
         else _grid_plan(arguments, several, single)
     )
     for point in plan.points:
@@ -93,15 +139,16 @@ def _base(arguments: argparse.Namespace, single: Sequence[Given], preset: Preset
     base = Spec(bin=str(arguments.folder))
     if preset:
         base = base.plus(preset.psend, preset.precv)
+        base = replace(base, senders=preset.pairs, receivers=preset.pairs)
     return arrangement.apply(base, arguments, single).with_defaults()
 
 
 def _preset_plan(
-    arguments: argparse.Namespace, several: Sequence[Given], single: Sequence[Given]
+    arguments: argparse.Namespace,
+    preset: Preset,
+    several: Sequence[Given],
+    single: Sequence[Given],
 ) -> Plan:
-    preset = PRESETS.get(arguments.preset)
-    if preset is None:
-        raise usage(f"--preset: {arguments.preset}: there are {', '.join(PRESETS)}")
     if several:
         raise usage(f"{several[0].name}: a preset has its own axes: give one value")
     base = _base(arguments, single, preset)
@@ -111,8 +158,11 @@ def _preset_plan(
         varied = [given.name for given in single if given.name in (*psend, *precv)]
         if varied:
             raise usage(f"{varied[0]}: is what --preset {arguments.preset} varies")
-        spec = replace(base.plus(psend, precv), **preset.fields(values))
-        points.append(Point(index, values, spec))
+        spec = base.plus(psend, precv)
+        options = preset.options(values)
+        if options:
+            spec = arrangement.parse_words(options, spec, f"--preset {arguments.preset}")
+        points.append(Point(index, values, spec.with_defaults()))
     return Plan(
         "sweep", preset.title, preset.axes, tuple(points), 0, 0, preset.pictures(), preset.metrics
     )

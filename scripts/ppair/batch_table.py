@@ -1,0 +1,176 @@
+"""The table of batches: rate and time by size, each size plain and in other variants.
+
+Times are of the batches of all good repetitions of a point together, from their merged
+distributions; rates are medians over repetitions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import run_files
+from .events import Event
+from .histogram import Histogram
+from .metrics import BY_NAME, PRIMARY, batch_times
+from .programs import PSEND
+from .results import Point, Results
+from .table import MISSING
+from .tables import shown_column
+from .units import digits
+
+FEW = 10  # batches, below which a p99 is a maximum and says little
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Those of one point, over all its good runs."""
+
+    size: int
+    variant: str
+    first: Histogram
+    last: Histogram
+    ticks: Histogram  # empty without --tsc
+    tsc_per_s: float | None
+    messages_per_s: float | None  # median over repetitions, as the others
+    bytes_per_s: float | None
+    blocked: float | None
+
+    @property
+    def p50_ns(self) -> int | None:
+        """Of the time until the last one is settled."""
+        return self.last.percentile_ns(50)
+
+
+def of_point(results: Results, point: Point, size: str, variant: str) -> Batches:
+    """SIZE and VARIANT are axes of the plan."""
+    summaries: list[Event] = []
+    for run in results.good(point.id):
+        for peer in run_files.peers(run, PSEND):
+            summary = run_files.first(results, run, peer, "summary")
+            summaries += [summary] if summary else []
+    medians = {
+        name: found.median if (found := results.aggregate(point.id, name)) else None
+        for name in ("messages_per_s", "bytes_per_s", "blocked")
+    }
+    ticking = [event["batch"]["tsc_per_s"] for event in summaries if event.get("batch")]
+    return Batches(
+        size=int(point.values[size]),
+        variant=point.values[variant],
+        first=batch_times(summaries, "first_ns"),
+        last=batch_times(summaries, "last_ns"),
+        ticks=batch_times(summaries, "last_ticks"),
+        tsc_per_s=next((rate for rate in ticking if rate), None),
+        **medians,
+    )
+
+
+def _columns(found: list[Batches]) -> list[tuple[str, list[str]]]:
+    """Headings and cells."""
+    plain = {each.size: each.p50_ns for each in found if each.variant == found[0].variant}
+    columns = [
+        ("batch", [str(each.size) for each in found]),
+        ("variant", [each.variant for each in found]),
+        ("batches", [str(each.last.count) for each in found]),
+        ("messages", [str(each.last.count * each.size) for each in found]),
+        ("msg/s", shown_column([each.messages_per_s for each in found], BY_NAME[PRIMARY])),
+        ("MB/s", shown_column([each.bytes_per_s for each in found], BY_NAME["bytes_per_s"])),
+        ("first ns p50", [_whole(each.first.percentile_ns(50)) for each in found]),
+        ("batch ns p50", [_whole(each.p50_ns) for each in found]),
+        ("p99", [_whole(each.last.percentile_ns(99)) for each in found]),
+        ("max", [_whole(each.last.max_ns) for each in found]),
+        ("ns/msg", [_ratio(each.p50_ns, each.size, 0) for each in found]),
+        (f"/ {found[0].variant}", [_ratio(e.p50_ns, plain.get(e.size), 2) for e in found]),
+    ]
+    if any(each.ticks.counts for each in found):
+        ticks = [_whole(each.ticks.percentile_ns(50)) for each in found]
+        columns.insert(8, ("ticks p50", ticks))
+    return columns
+
+
+def _ratio(part: float | None, whole: float | None, decimals: int) -> str:
+    return f"{part / whole:.{decimals}f}" if part is not None and whole else MISSING
+
+
+def _whole(value: int | None) -> str:
+    return MISSING if value is None else str(value)
+
+
+def _notes(found: list[Batches]) -> list[str]:
+    """What to know of the numbers."""
+    notes = [
+        "Times are from the sending of a batch's first message to the settlement of its first and "
+        "of its last, in ns by clock_gettime, over the batches of all good repetitions together; "
+        "rates are medians of the repetitions. ns/msg: batch p50 / batch. The last column: batch "
+        f"p50 beside that of {found[0].variant}."
+    ]
+    rates = [each.tsc_per_s for each in found if each.tsc_per_s]
+    if rates:
+        notes.append(f"ticks: of the time stamp counter, {rates[0] / 1e9:.3f} of which are 1 ns.")
+    few = [each for each in found if each.last.count < FEW]
+    if few:
+        notes.append(
+            f"{_places(few)}: fewer than {FEW} batches were settled; p99 says little. A longer "
+            "--duration has more."
+        )
+    cut = [each for each in found if each.blocked]
+    if cut:
+        notes.append(f"{_places(cut)}: credit ran out within batches, which waited for more.")
+    return notes
+
+
+def _places(found: list[Batches]) -> str:
+    some = ", ".join(f"{each.size} {each.variant}" for each in found[:3])
+    return f"{some} and {len(found) - 3} more" if len(found) > 3 else some
+
+
+def _sentences(found: list[Batches]) -> list[str]:
+    """What a message costs in small batches and in large ones, and what each variant changes."""
+    times: dict[str, dict[int, int]] = {}
+    for each in found:
+        if each.p50_ns:
+            times.setdefault(each.variant, {})[each.size] = each.p50_ns
+    base = found[0].variant
+    sentences = [
+        _cost(variant, of_sizes) if variant == base else _compared(variant, of_sizes, base, times)
+        for variant, of_sizes in times.items()
+    ]
+    return [sentence for sentence in sentences if sentence] or ["No batch was settled."]
+
+
+def _cost(variant: str, times: dict[int, int]) -> str:
+    costs = [
+        f"{digits(times[size] / size)} ns in batches of {size}"
+        for size in dict.fromkeys((min(times), max(times)))
+    ]
+    return f"{variant}: a message takes {', '.join(costs)}."
+
+
+def _compared(
+    variant: str, of_sizes: dict[int, int], base: str, times: dict[str, dict[int, int]]
+) -> str | None:
+    both = [size for size in of_sizes if size in times.get(base, {})]
+    if not both:
+        return None
+    ratios = [
+        f"{of_sizes[size] / times[base][size]:.2f} times as long (batches of {size})"
+        for size in dict.fromkeys((min(both), max(both)))
+    ]
+    return f"{variant}: beside {base}, a batch takes {', '.join(ratios)}."
+
+
+def findings(results: Results, size: str, variant: str) -> dict[str, Any]:
+    """SIZE and VARIANT are axes of the plan."""
+    found = [of_point(results, point, size, variant) for point in results.plan.points]
+    columns = _columns(found)
+    return {
+        "sentences": _sentences(found),
+        "tables": [
+            {
+                "title": "By batch",
+                "headings": [heading for heading, _ in columns],
+                "rows": [list(row) for row in zip(*(cells for _, cells in columns))],
+                "notes": _notes(found),
+            }
+        ],
+    }

@@ -1,0 +1,97 @@
+"""Whole distributions, for .hgrm files: of the points of results, and of files that were read."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from . import hgrm, histogram, run_files
+from .failure import Exit, Failure
+from .histogram import Histogram
+from .programs import PRECV
+from .results import Point, Results
+from .table import MISSING, Table, make, to_csv, to_markdown, to_text
+
+PERCENTS = (50, 90, 99, 99.9, 99.99)
+HEADINGS = ("file", "count", "min us", *(f"p{p} us" for p in PERCENTS), "max us", "mean us")
+FORMATS: dict[str, Callable[[Table], str]] = {
+    "text": to_text,
+    "markdown": to_markdown,
+    "csv": to_csv,
+}
+
+Named = Sequence[tuple[str, Histogram]]
+
+
+# ---- files that were read ----
+
+
+def merged(found: Named) -> Histogram:
+    """All of them together."""
+    return histogram.merge([one for _, one in found])
+
+
+def report(found: Named, name: str) -> str:
+    """A row for each, and one for all of them together, in a format of FORMATS."""
+    rows = [*found, ("merged", merged(found))] if len(found) > 1 else list(found)
+    notes = [
+        f"{label}: {one.negative} values below 0 are left out, the lowest {_us(one.lowest_ns)} us."
+        for label, one in found
+        if one.negative
+    ]
+    cells = [(label, str(one.count), *map(_us, _numbers(one))) for label, one in rows]
+    return FORMATS[name](make("Distributions", HEADINGS, cells, notes))
+
+
+def _numbers(one: Histogram) -> list[float | None]:
+    percentiles = [one.percentile_ns(percent) for percent in PERCENTS]
+    return [one.min_ns, *percentiles, one.max_ns, one.mean_ns]
+
+
+def _us(value_ns: float | None) -> str:
+    return MISSING if value_ns is None else f"{value_ns / 1000:.3f}"
+
+
+# ---- points of results ----
+
+
+def write_points(results: Sequence[Results], path: Path) -> list[Path]:
+    """Latency of all good runs of each point that has any; the paths of what was written.
+
+    That is PATH if there is one such point; else its name has the points' labels in it as well, and
+    directories' names if there are several.
+    """
+    points = [
+        (one, point) for one in results for point in one.plan.points if one.good(point.id)
+    ]
+    if not points:
+        raise Failure(Exit.INTERNAL, "--hdr: there is no good run")
+    paths = _paths(points, path, len(results) > 1)
+    for (one, point), written in zip(points, paths):
+        hgrm.write(written, run_files.distribution(one, one.good(point.id), PRECV))
+    return paths
+
+
+def _paths(points: Sequence[tuple[Results, Point]], path: Path, several: bool) -> list[Path]:
+    if len(points) == 1:
+        return [path]
+    names = [
+        "-".join(
+            part
+            for part in (one.directory.resolve().name if several else "", _file_name(point))
+            if part
+        )
+        for one, point in points
+    ]
+    counts = Counter(names)
+    unique = [
+        f"{index}-{name}" if counts[name] > 1 else name for index, name in enumerate(names, 1)
+    ]
+    return [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in unique]
+
+
+def _file_name(point: Point) -> str:
+    """Of its label what any file system takes, without blanks."""
+    return re.sub(r"[^A-Za-z0-9=.,+]+", "-", point.label)
