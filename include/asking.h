@@ -71,6 +71,9 @@ void asking_free(struct asking *a);
  * when it returns. */
 void asking_turn(struct sender *s, int64_t now_ns);
 
+/* Whether there is a link to send on, and answers can come. */
+bool asking_may_begin(const struct sender *s);
+
 /* Whether there are answers to be waited for; and not any more, those to unsettled messages apart.
  */
 bool asking_is_awaited(const struct sender *s);

@@ -146,6 +146,16 @@ void asking_drop(struct outgoing *o, uint64_t number)
 		awaited_remove(&o->asking.awaited, m);
 }
 
+/* Of any link. */
+bool asking_may_begin(const struct sender *s)
+{
+	const struct outgoing *o;
+	STAILQ_FOREACH (o, &s->links, next)
+		if (!s->questions.used || o->asking.attached)
+			return true;
+	return false;
+}
+
 /* On any link. */
 bool asking_is_awaited(const struct sender *s)
 {

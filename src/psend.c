@@ -112,7 +112,7 @@ static enum time_cause turn(void *self, int64_t now_ns)
 	struct sender *s = self;
 	if (!worker_may_start(&s->worker, now_ns))
 		return TIME_PACING;
-	if (!STAILQ_EMPTY(&s->links)) {
+	if (asking_may_begin(s)) {
 		worker_begin(&s->worker, now_ns);
 		pacing_begin(&s->pacing, s->worker.start_at_ns, now_ns);
 	}

@@ -10,7 +10,7 @@ import pair
 import pytest
 import relay
 
-DELAY_NS = 40_000_000  # in each direction
+DELAY_NS = 50_000_000  # in each direction
 WITHIN = 0.05
 ATTEMPTS = 4
 PERCENTILES = ("p50", "p90")
@@ -48,7 +48,7 @@ def assert_matches(psend: list[str], precv: list[str], **expected_ns: int) -> No
 @SETTLE
 def test_one_at_a_time(settle: list[str]) -> None:
     """A round trip is both directions; a message's latency is one of them."""
-    words = ["--round-trip", "--max-unsettled", "1", "-m", "20", *settle]
+    words = ["--round-trip", "--max-unsettled", "1", "-m", "16", *settle]
     also = {} if settle else {"settlement_ns": 2 * DELAY_NS}
     assert_matches(words, ["--reply"], round_trip_ns=2 * DELAY_NS, latency_ns=DELAY_NS, **also)
 
@@ -67,5 +67,5 @@ def test_on_a_schedule() -> None:
 
 def test_busy_polling() -> None:
     """The same."""
-    words = ["--round-trip", "--max-unsettled", "1", "-m", "20", "--busy-poll"]
+    words = ["--round-trip", "--max-unsettled", "1", "-m", "16", "--busy-poll"]
     assert_matches(words, ["--reply"], round_trip_ns=2 * DELAY_NS, latency_ns=DELAY_NS)
