@@ -271,7 +271,7 @@ static enum time_cause obstacle(const struct answer_link *l)
 		return pn_transport_pending(pn_connection_transport(l->connection)) > 0
 			? TIME_SOCKET
 			: TIME_SESSION;
-	if (pn_link_credit(l->link) <= 0)
+	if (!l->attached || pn_link_credit(l->link) <= 0)
 		return TIME_CREDIT;
 	return pn_link_unsettled(l->link) >= UNSETTLED_MAX ? TIME_SETTLEMENT : TIME_BUSY;
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -12,7 +14,7 @@ import faults
 import pair
 import pytest
 import wire
-from proton import Data, Message, symbol, timestamp, ulong
+from proton import Condition, Data, Message, Terminus, symbol, timestamp, ulong
 from proton.handlers import MessagingHandler
 from proton.reactor import AtLeastOnce, AtMostOnce, Container, LinkOption
 from proton.utils import SyncRequestResponse
@@ -326,6 +328,100 @@ def test_answers_that_are_not_settled_are_bounded() -> None:
     peer.close()
     pair.send_signal(receiver, pair.signal.SIGINT)
     assert pair.finish(receiver).messages["answers"] == 4096
+
+
+# ---- precv connects ----
+
+
+class Node(MessagingHandler):
+    """What a broker looks like: it sends requests to the one who receives, and takes answers at any
+    address but "refused"."""
+
+    def __init__(self, requests: list[Message]) -> None:
+        super().__init__(prefetch=20)
+        self.left = list(requests)
+        self.answers: list[tuple[str, object]] = []  # address, id
+        self.open: set[str] = set()
+        self.most_open = self.opened = self.refused = 0
+        self.port = 0
+
+    def on_start(self, event: Any) -> None:
+        """Listens."""
+        self.acceptor = event.container.listen(f"{pair.HOST}:{self.port}")
+
+    def on_link_opening(self, event: Any) -> None:
+        """By precv."""
+        link = event.link
+        if link.is_sender:
+            link.source.address = link.remote_source.address
+        elif link.remote_target.address == "refused":
+            link.target.type = Terminus.UNSPECIFIED  # as AMQP has refusals; its detach follows
+            self.refused += 1
+        else:
+            link.target.address = link.remote_target.address
+            self.open.add(link.name)
+            self.opened += 1
+            self.most_open = max(self.most_open, len(self.open))
+
+    def on_link_opened(self, event: Any) -> None:
+        """Both ends are."""
+        if event.link.is_receiver and event.link.remote_target.address == "refused":
+            event.link.condition = Condition("amqp:not-found", "there is no such node")
+            event.link.close()
+
+    def on_sendable(self, event: Any) -> None:
+        """Requests, as fast as they are wanted."""
+        while event.sender.credit and self.left and event.sender.source.address == "test":
+            event.sender.send(self.left.pop(0))
+
+    def on_message(self, event: Any) -> None:
+        """An answer."""
+        self.answers.append((event.link.target.address, event.message.correlation_id))
+
+    def on_link_closing(self, event: Any) -> None:
+        """By precv, which does not need it any more."""
+        self.open.discard(event.link.name)
+
+    def on_transport_closed(self, event: Any) -> None:
+        """precv has ended."""
+        self.acceptor.close()
+
+
+def serve(requests: list[Message], *words: str) -> tuple[Node, pair.Result]:
+    """precv receives these, answers, and ends."""
+    node = Node(requests)
+    with socket.create_server((pair.HOST, 0)) as probe:
+        node.port = probe.getsockname()[1]
+    thread = threading.Thread(target=Container(node).run, daemon=True)
+    thread.start()
+    words = ("--reply", "-m", str(len(requests)), *words)
+    precv = pair.run("precv", f"{pair.HOST}:{node.port}/test", *words)
+    thread.join(pair.DEADLINE_S)
+    assert not thread.is_alive()
+    return node, precv
+
+
+def test_addresses_without_end() -> None:
+    """By no more links at a time than are kept open; others are closed, and opened again."""
+    requests = [request(n, id=str(n), reply_to=f"answers-{n % 400}") for n in range(800)]
+    node, precv = serve(requests)
+    pair.assert_codes([precv], 0)
+    assert precv.messages["answers"] == 800 and not precv.lines
+    assert sorted(node.answers) == sorted((r.reply_to, r.id) for r in requests)
+    assert node.most_open <= 256 + 1 and node.opened > 400
+
+
+def test_an_address_that_is_refused() -> None:
+    """Its messages are counted; it is asked for once, not for each of them."""
+    addresses = ["refused", "answers"]
+    requests = [request(n, id=str(n), reply_to=addresses[n % 2]) for n in range(100)]
+    node, precv = serve(requests)
+    pair.assert_codes([precv], 0)
+    assert (precv.messages["answers"], precv.messages["unanswerable"]) == (50, 50)
+    assert [i for _, i in node.answers] == [str(n) for n in range(1, 100, 2)]
+    assert node.refused == 1
+    assert len(precv.lines) == 1 and "there is no such node" in precv.lines[0]
+    assert precv.only("error")["condition"] == "amqp:not-found"
 
 
 # ---- peers that do odd things ----
