@@ -41,6 +41,7 @@ struct engine_options {
 	uint64_t session_window_bytes;   /* 0: unlimited */
 	int sndbuf_bytes, rcvbuf_bytes;  /* 0: the kernel's */
 	bool presettled;                 /* sender: nothing waits for a disposition */
+	bool busy_poll;                  /* spin instead of sleeping */
 	uint64_t drain_batch; /* deliveries handed over in one callback, 0: all there are */
 };
 
@@ -67,6 +68,21 @@ struct engine_callbacks {
 	void (*lost)(void *context);
 };
 
+/* What a program does with answer links: links in the other direction than its own, on which
+ * answers to its messages travel. A link that we open is in a session of its own. CONTEXT is the
+ * one that goes with them; a link's own context is not NULL from when it is known until it is
+ * detached. */
+struct engine_answers {
+	bool vital; /* one that fails is told, and fails the run, as any other link does */
+	/* The peer asks for LINK, whose ends are what it has named. Give it a context; if not, it
+	 * is refused, with the condition that was set. NULL: none is accepted. */
+	bool (*accepts)(void *context, pn_link_t *link);
+	void (*attached)(void *context, pn_link_t *link);
+	/* called once for each that had a context; it may not have been attached */
+	void (*detached)(void *context, pn_link_t *link);
+	void (*deliveries)(void *context, pn_link_t *link, struct engine_batch *batch);
+};
+
 struct engine_connection {
 	pn_connection_t *connection;
 	bool attached;        /* has had a link */
@@ -79,6 +95,8 @@ struct engine {
 	const struct engine_options *options;
 	const struct engine_callbacks *callbacks;
 	void *context;
+	const struct engine_answers *answers; /* NULL: there are no such links */
+	void *answers_context;
 	struct stats *stats;
 
 	pn_reactor_t *reactor;
@@ -114,6 +132,9 @@ void engine_create(struct engine *e, const struct engine_options *options,
 	const struct engine_callbacks *callbacks, void *context, struct stats *stats);
 void engine_destroy(struct engine *e);
 
+/* There are to be answer links. Before engine_run(). */
+void engine_serve_answers(struct engine *e, const struct engine_answers *answers, void *context);
+
 /* Connects or listens, and runs until everything is closed. */
 void engine_run(struct engine *e);
 
@@ -146,8 +167,16 @@ static inline bool engine_is_dialing(const struct engine *e)
 /* No connection is made from now on: neither one that is not there yet nor one after a loss. */
 void engine_end_dialing(struct engine *e);
 
-/* Ends LINK, which has failed, on account of what the peer has done. */
+/* Ends LINK, which has failed, on account of what the peer has done; of an answer link, also its
+ * connection. */
 void engine_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why);
+
+/* Opens an answer link on CONNECTION, from ADDRESS if we are a sender, else to it. */
+pn_link_t *engine_open_answers(struct engine *e, pn_connection_t *connection, const char *name,
+	const char *address, void *link_context);
+
+/* Ends LINK in order, as its peer might. */
+void engine_detach(struct engine *e, pn_link_t *link);
 
 /* Closes links, sessions and connections, and stops listening. Idempotent. */
 void engine_close(struct engine *e);

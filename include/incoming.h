@@ -5,6 +5,7 @@
 #ifndef INCOMING_H
 #define INCOMING_H
 
+#include "answering.h"
 #include "clock.h"
 #include "credit.h"
 #include "numbering.h"
@@ -28,10 +29,13 @@ struct incoming {
 	struct stamp_reader stamp;
 	pn_delivery_t **held; /* taken and not yet settled, fewer than --ack-frequency */
 	uint64_t held_count;
-	int64_t settle_by_ns; /* when the held ones must be settled; 0 if not yet decided */
-	size_t part_bytes;    /* of a message that has not come to its end, or does not fit */
-	char *part;           /* its first bytes, or all of them; NULL: there is no room for any */
-	size_t part_room;     /* how many of them are kept */
+	int64_t settle_by_ns;      /* when the held ones must be settled; 0 if not yet decided */
+	struct answer_form answer; /* to messages like the last one */
+	struct answer_link *answer_to; /* where it goes; NULL: that is not known */
+	size_t part_bytes; /* of a message that has not come to its end, does not fit, or waits for
+			      its answer to be sent */
+	char *part;        /* its first bytes, or all of them; NULL: there is no room for any */
+	size_t part_room;  /* how many of them are kept */
 	STAILQ_ENTRY(incoming) next;
 };
 
@@ -46,9 +50,11 @@ struct receiver {
 	struct pacer pacer;
 	bool waiting;  /* a message is there and not due yet */
 	bool answered; /* credit or a disposition is to be written */
-	bool looks;    /* into messages: all their bytes are kept until then */
+	bool looks;    /* into messages */
+	bool whole;    /* all bytes of a message are kept until it is taken */
 	struct printer printer;
 	struct text text; /* of a body */
+	struct answering answering;
 	STAILQ_HEAD(, incoming) links;
 	struct numberings numberings; /* of these links, and of some that were lost */
 	char buffer[BUFFER_BYTES];

@@ -36,6 +36,8 @@ struct message_options {
 	uint32_t ttl_ms;
 	uint8_t priority;
 	const char *message_id, *user_id, *subject, *reply_to, *correlation_id, *content_type;
+	const char *id_prefix; /* of a message id that ends with the message's number, as in hex.h;
+				  NULL: see message_id */
 	const char *const *properties; /* K=V, of the application */
 	size_t property_count;
 	size_t group_name_max; /* bytes of the longest name for message_set_group(); 0: no groups */
@@ -48,6 +50,7 @@ struct message_template {
 	size_t sequence_at, timestamp_at; /* offsets of the values, 0 if there is none */
 	bool has_others;                  /* of these, one at least is not 0: */
 	size_t id_at, check_at;           /* offsets of the number as message id, and in the body */
+	size_t id_hex_at;                 /* offset of its digits in a message id */
 	size_t group_sequence_at;         /* offset of its four bytes */
 	size_t own_bytes;     /* what is behind so many bytes is the same in all messages, and stays
 				 where it is */

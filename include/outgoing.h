@@ -6,6 +6,7 @@
 #ifndef OUTGOING_H
 #define OUTGOING_H
 
+#include "asking.h"
 #include "batches.h"
 #include "content.h"
 #include "groups.h"
@@ -42,6 +43,7 @@ struct outgoing {
 		again_end;      /* numbers of those to be sent again, before anything else */
 	uint64_t batch_left;    /* of a batch that may be sent whole: messages not sent */
 	struct batches batches; /* those under way, if they are timed */
+	struct asking asking;   /* for answers */
 	uint64_t eos_sent;
 	STAILQ_ENTRY(outgoing) next;
 };
@@ -54,6 +56,7 @@ struct sender {
 	struct content content;
 	struct groups_plan groups;
 	struct pacing pacing;
+	struct questions questions;
 	uint64_t group;         /* number of the one that the template is of */
 	char *group_name;       /* with room for any number */
 	uint64_t max_unsettled; /* of a link */

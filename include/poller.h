@@ -11,6 +11,10 @@
  * those on which nothing happens are parked: watched by an epoll descriptor, which is one entry
  * however many it stands for, they cost the others nothing. They come back when they are ready to
  * read, when their selectable has changed (poller_changed()), and when their deadline has come.
+ *
+ * A wait may be spent spinning. While there are few descriptors, sockets are then read without
+ * asking whether there is something to be read, which spares a system call when there is; all the
+ * others are looked at every few times.
  */
 #ifndef POLLER_H
 #define POLLER_H
@@ -28,6 +32,7 @@
 struct poller_seat {
 	pn_selectable_t *selectable; /* not owned */
 	unsigned quiet;              /* turns since it has read or written */
+	bool spins;                  /* poller_spins_on() */
 };
 
 struct poller {
@@ -37,6 +42,12 @@ struct poller {
 	int parked_fd;              /* epoll; -1: none has been parked yet */
 	int64_t parked_deadline_ms; /* no later than any deadline of those parked; INT64_MAX */
 	int64_t poll_ns;            /* what a poll() that need not wait takes */
+	pn_collector_t *events;     /* the reactor's queue, whose head is being handled */
+
+	/* set by the owner, once */
+	bool busy;                 /* spin */
+	uint64_t *polls, *spun_ns; /* sums: looks that found nothing, and their time */
+	uint64_t spins;            /* looks, of all waits */
 
 	/* set by the owner before each wait */
 	int64_t deadline_ns;                     /* monotonic, INT64_MAX: none */
@@ -51,6 +62,10 @@ void poller_create(struct poller *p, pn_reactor_t *reactor);
 
 /* Frees what P has allocated, after the reactor was freed. */
 void poller_destroy(struct poller *p);
+
+/* SELECTABLE is a socket: to have it read when there is nothing does no harm. Before it is known to
+ * the reactor. */
+void poller_spins_on(pn_selectable_t *selectable);
 
 /* Tells the poller of SELECTABLE, which is registered with it as such while it is in use, that what
  * it wants may have changed. */

@@ -1,9 +1,9 @@
 /* stamp: the two values sn and ts of a message that has arrived. Layer 3.
  *
  * The reader remembers where the values stood in the last message and what surrounded them; while
- * messages look alike it reads two words and compares, else it decodes anew. A broker may have
- * rewritten the message: any integer type will do, a floating-point number without a fraction, and
- * a string of digits.
+ * messages look alike, but for their ids, it reads two words and compares, else it decodes anew. A
+ * broker may have rewritten the message: any integer type will do, a floating-point number without
+ * a fraction, and a string of digits.
  */
 #ifndef STAMP_H
 #define STAMP_H
@@ -37,6 +37,10 @@ struct stamp_reader {
 	size_t length_bytes;         /* of the length in front of it; 0: it has none */
 	size_t sn_at, ts_at;         /* of the values' eight bytes; 0 if absent */
 	size_t hole[2];              /* the same, ascending; looked_at in place of an absent one */
+	size_t id_at, id_end;        /* of the bytes of the message id, before the holes; both 0:
+					there is none, or it may be of another length next time */
+	size_t body_section_at;      /* where the body's first section starts, or would */
+	uint64_t decodes;            /* messages that did not look like the one before them */
 	pn_data_t *data;             /* scratch of the decoder */
 	char seen[STAMP_PREFIX_MAX]; /* the prefix */
 };
@@ -52,13 +56,14 @@ void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size
  * them, more of the message is needed to read its stamp. */
 size_t stamp_head_bytes(const char *bytes, size_t prefix);
 
-/* Whether the message looks like the last one but for the values. */
+/* Whether the message looks like the last one but for the values and its id. */
 static inline bool stamp_alike(
 	const struct stamp_reader *r, const char *bytes, size_t prefix, size_t length)
 {
 	size_t after0 = r->hole[0] + 8, after1 = r->hole[1] + 8;
 	return r->looked_at && prefix >= r->looked_at && length >= r->body_at
-		&& !memcmp(bytes, r->seen, r->hole[0])
+		&& (!r->id_end || !memcmp(bytes, r->seen, r->id_at))
+		&& !memcmp(bytes + r->id_end, r->seen + r->id_end, r->hole[0] - r->id_end)
 		&& (after0 >= r->hole[1]
 			|| !memcmp(bytes + after0, r->seen + after0, r->hole[1] - after0))
 		&& (after1 >= r->looked_at

@@ -4,10 +4,11 @@
  * what to do with links, is a struct role. Everything here happens on the worker's thread, but for
  * the functions of the last section, which are the reporter's; it learns what happens from notes.
  *
- * Measuring begins when the sender's link is attached, or the receiver's first message comes. The
- * clock stops at the last message received, sent or settled; for a sender that is ended while it
- * waits, then; with --duration, at its end. So the last note's time may lie before that of the last
- * period, in which nothing happened then.
+ * Measuring begins when the sender's link is attached, and with --round-trip the one for answers,
+ * or when the receiver's first message comes. The clock stops at the last message received, sent or
+ * settled, or the last answer; for a sender that is ended while it waits, then; with --duration, at
+ * its end. So the last note's time may lie before that of the last period, in which nothing happened
+ * then.
  */
 #ifndef WORKER_H
 #define WORKER_H
@@ -43,6 +44,8 @@ struct role {
 	bool (*flushed)(void *self);
 	/* Everything is closed: wait until what came is written, or ABANDON_FD is readable. */
 	void (*drain)(void *self, int abandon_fd);
+	/* With --round-trip or --reply. */
+	const struct engine_answers *answers;
 	/* EXIT_DONE, _SHORT, _VERIFY or _REFUSED, by what was counted. */
 	enum exit_code (*verdict)(const void *self);
 };

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "endpoints.h"
 
+#include "answer_links.h"
 #include "connections.h"
 #include "security.h"
 
@@ -23,8 +24,8 @@ static pn_connection_t *connection_of(pn_link_t *link)
 	return pn_session_connection(pn_link_session(link));
 }
 
-/* Ours, or our side of the peer's. */
-static void open_session(struct engine *e, pn_session_t *session)
+/* It has no limit if none is asked for. */
+void endpoints_open_session(struct engine *e, pn_session_t *session)
 {
 	if (e->options->session_window_bytes)
 		pn_session_set_incoming_capacity(session, e->options->session_window_bytes);
@@ -40,7 +41,7 @@ void endpoints_open(struct engine *e, pn_connection_t *connection)
 	security_identify(e->options->security, connection);
 	pn_connection_open(connection);
 	pn_session_t *session = pn_session(connection);
-	open_session(e, session);
+	endpoints_open_session(e, session);
 	pn_link_t *link;
 	if (e->options->sender) {
 		link = pn_sender(session, e->options->link_name);
@@ -57,7 +58,8 @@ void endpoints_open(struct engine *e, pn_connection_t *connection)
 /* Whether LINK, which the peer has left, stays for the sake of what has come by it. */
 static bool lingers(struct engine *e, pn_link_t *link)
 {
-	if (e->closing || !pn_link_get_context(link) || !e->callbacks->holds(e->context, link))
+	if (e->closing || answer_links_is(e, link) || !pn_link_get_context(link)
+		|| !e->callbacks->holds(e->context, link))
 		return false;
 	for (size_t i = 0; i < e->lingering_count; i++)
 		if (e->lingering[i] == link)
@@ -79,6 +81,10 @@ static void stop_lingering(struct engine *e, const pn_link_t *link)
 
 static void close_link(struct engine *e, pn_link_t *link)
 {
+	if (answer_links_is(e, link)) {
+		answer_links_close(e, link);
+		return;
+	}
 	bool attached = pn_link_get_context(link);
 	stop_lingering(e, link);
 	if (pn_link_state(link) & PN_LOCAL_ACTIVE)
@@ -150,7 +156,7 @@ static void connection_opened(struct engine *e, pn_connection_t *connection)
 static void session_opened(struct engine *e, pn_session_t *session)
 {
 	if (pn_session_state(session) & PN_LOCAL_UNINIT)
-		open_session(e, session);
+		endpoints_open_session(e, session);
 }
 
 /* A link that the peer asks for. Only the other end of what we are makes sense. */
@@ -180,36 +186,60 @@ static bool accept_link(struct engine *e, pn_link_t *link)
 /* The peer refuses a link by attaching it without the terminus that was asked for; its detach,
  * which says why, follows. The library does not tell an absent source from one without address,
  * which is no refusal: unless the detach is here already, it is taken for that. */
-static bool refused(struct engine *e, pn_link_t *link)
+bool endpoints_is_refused(pn_link_t *link)
 {
-	if (e->options->sender)
+	if (pn_link_is_sender(link))
 		return pn_terminus_get_type(pn_link_remote_target(link)) == PN_UNSPECIFIED;
 	return pn_terminus_get_type(pn_link_remote_source(link)) == PN_UNSPECIFIED
 		&& pn_link_state(link) & PN_REMOTE_CLOSED;
 }
 
-/* Its connection stays, and is told. */
+/* Its connection stays. */
+void endpoints_detach(struct engine *e, pn_link_t *link)
+{
+	close_link(e, link);
+	if (!answer_links_is(e, link))
+		connections_lose(e);
+}
+
+/* Its connection ends as well: what a peer goes on to send on a link that it should not send on
+ * would be kept by the library. */
+static void abort_connection(struct engine *e, pn_connection_t *connection, pn_condition_t *why)
+{
+	pn_condition_copy(pn_connection_condition(connection), why);
+	close_links(e, connection, NULL);
+	pn_connection_close(connection);
+	socket_abort(pn_connection_transport(connection));
+}
+
+/* Its connection is told; it stays, if the link is no answer link. */
 void endpoints_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
 {
 	pn_condition_t *ours = pn_link_condition(link);
 	pn_condition_set_name(ours, condition);
 	pn_condition_set_description(ours, why);
 	connections_fail(e, connection_of(link), "link of ", ours, false);
-	close_link(e, link);
-	connections_lose(e);
+	if (answer_links_is(e, link))
+		abort_connection(e, connection_of(link), ours);
+	else
+		endpoints_detach(e, link);
 }
 
 static void link_opened(struct engine *e, pn_link_t *link)
 {
 	if (e->closing)
 		return;
+	bool ours = !(pn_link_state(link) & PN_LOCAL_UNINIT);
+	if (answer_links_is(e, link) && (ours || e->answers->accepts)) {
+		answer_links_opened(e, link);
+		return;
+	}
 	if (pn_link_get_context(link)) { /* the library does not notice each second attach */
 		endpoints_refuse(e, link, "amqp:not-allowed",
 			"the peer has attached a link that was attached");
 		return;
 	}
-	bool ours = !(pn_link_state(link) & PN_LOCAL_UNINIT);
-	if (ours ? refused(e, link) : !accept_link(e, link))
+	if (ours ? endpoints_is_refused(link) : !accept_link(e, link))
 		return;
 	struct engine_connection *c = connections_find(e, connection_of(link));
 	if (!c || c->failed)
@@ -224,6 +254,10 @@ static void link_opened(struct engine *e, pn_link_t *link)
 
 static void link_closed(struct engine *e, pn_link_t *link)
 {
+	if (answer_links_is(e, link)) {
+		answer_links_closed(e, link);
+		return;
+	}
 	pn_condition_t *condition = pn_link_remote_condition(link);
 	bool unexpected = !pn_link_get_context(link) && !e->options->listen;
 	if (pn_condition_is_set(condition) || unexpected)
@@ -255,12 +289,16 @@ static void credit_granted(struct engine *e, pn_link_t *link)
 static void session_closed(struct engine *e, pn_session_t *session)
 {
 	pn_condition_t *condition = pn_session_remote_condition(session);
-	if (pn_condition_is_set(condition))
+	bool of_answers = answer_links_owns(session);
+	if (pn_condition_is_set(condition) && (!of_answers || e->answers->vital))
 		connections_fail(
 			e, pn_session_connection(session), "session of ", condition, false);
 	close_links(e, pn_session_connection(session), session);
 	pn_session_close(session);
-	connections_lose(e);
+	if (of_answers)
+		pn_session_free(session);
+	else
+		connections_lose(e);
 }
 
 /* With its link, or before there was one. */

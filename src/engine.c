@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "engine.h"
 
+#include "answer_links.h"
 #include "clock.h"
 #include "connections.h"
 #include "endpoints.h"
@@ -20,7 +21,10 @@ static pn_event_t *deliveries(struct engine *e, pn_event_t *event, bool *enough)
 		.first = pn_event_context(event),
 		.left = e->options->drain_batch ? e->options->drain_batch : UINT64_MAX};
 	batch.link = pn_delivery_link(batch.first);
-	e->callbacks->deliveries(e->context, batch.link, &batch);
+	if (answer_links_is(e, batch.link))
+		e->answers->deliveries(e->answers_context, batch.link, &batch);
+	else
+		e->callbacks->deliveries(e->context, batch.link, &batch);
 	*enough = !batch.left;
 	if (*enough && batch.answered)
 		poller_flush(&e->poller);
@@ -160,6 +164,9 @@ void engine_create(struct engine *e, const struct engine_options *options,
 	pn_decref(handler);
 	poller_create(&e->poller, e->reactor);
 	e->poller.time_ns = stats->n.time_ns;
+	e->poller.busy = options->busy_poll;
+	e->poller.polls = &stats->n.polls;
+	e->poller.spun_ns = &stats->n.spun_ns;
 }
 
 /* Frees all of it. */
@@ -170,6 +177,13 @@ void engine_destroy(struct engine *e)
 	poller_destroy(&e->poller);
 	free(e->connections);
 	free(e->lingering);
+}
+
+/* They are told to CONTEXT. */
+void engine_serve_answers(struct engine *e, const struct engine_answers *answers, void *context)
+{
+	e->answers = answers;
+	e->answers_context = context;
 }
 
 /* From the first event to the last. */
@@ -204,6 +218,19 @@ void engine_end_dialing(struct engine *e)
 void engine_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why)
 {
 	endpoints_refuse(e, link, condition, why);
+}
+
+/* In a session of its own. */
+pn_link_t *engine_open_answers(struct engine *e, pn_connection_t *connection, const char *name,
+	const char *address, void *link_context)
+{
+	return answer_links_open(e, connection, name, address, link_context);
+}
+
+/* The same, without a reason. */
+void engine_detach(struct engine *e, pn_link_t *link)
+{
+	endpoints_detach(e, link);
 }
 
 /* Starts closing. */

@@ -109,6 +109,7 @@ void incoming_detach(struct receiver *r, pn_link_t *link)
 	in->numbering->over = in->numbering->over || is_over(r, link);
 	numbering_leave(&r->numberings, in->numbering);
 	stamp_reader_destroy(&in->stamp);
+	answer_form_free(&in->answer);
 	free(in->held);
 	free(in->part);
 	free(in);
@@ -189,10 +190,14 @@ static void end_run(struct receiver *r, enum stop_reason reason)
 	worker_stop(&r->worker, reason);
 }
 
-/* Whether a message whose body is as long as that is MESSAGE_EOS. */
-static bool is_eos(const struct incoming *in, const char *bytes, size_t length)
+/* Whether a message, PREFIX bytes of which are there, says that no more will come. */
+static inline bool is_eos(
+	const struct incoming *in, const char *bytes, size_t prefix, size_t length)
 {
 	size_t body_length;
+	if (__builtin_expect(in->stamp.last.content_bytes != MESSAGE_EOS_BYTES, 1)
+		|| prefix != length)
+		return false;
 	const char *body = stamp_body(&in->stamp, bytes, length, &body_length);
 	return body && !memcmp(body, MESSAGE_EOS, MESSAGE_EOS_BYTES);
 }
@@ -224,15 +229,18 @@ static void look_into(struct receiver *r, const struct incoming *in, const struc
 
 /* ---- a whole message ---- */
 
-/* Accounts for one of which PREFIX bytes are at hand. */
-static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *d,
+/* Accounts for one of which PREFIX bytes are at hand. False if it is to wait, because its answer
+ * cannot be sent yet. */
+static inline bool take(struct receiver *r, struct incoming *in, pn_delivery_t *d,
 	const char *bytes, size_t prefix, size_t length, int64_t arrival_ns)
 {
 	struct stats *stats = &r->worker.stats;
 	const struct stamp *stamp = stamp_read(&in->stamp, bytes, prefix, length);
+	bool eos = is_eos(in, bytes, prefix, length);
+	if (r->options->reply && !eos && !answering_answer(r, in, d, bytes, length))
+		return false;
 	bool counts = check_sequence(r, in, stamp);
-	if (__builtin_expect(stamp->content_bytes == MESSAGE_EOS_BYTES, 0) && counts
-		&& prefix == length && is_eos(in, bytes, length)) {
+	if (__builtin_expect(eos && counts, 0)) {
 		counts = false;
 		end_run(r, STOP_EOS); /* whoever else still sends, as qpid-receive does */
 	}
@@ -260,6 +268,7 @@ static inline void take(struct receiver *r, struct incoming *in, pn_delivery_t *
 		if (stats->n.messages == r->limit)
 			end_run(r, STOP_MESSAGES);
 	}
+	return true;
 }
 
 /* ---- receive ---- */
@@ -333,7 +342,7 @@ static bool read_part(struct receiver *r, struct incoming *in, pn_delivery_t *d)
 	ssize_t got;
 	keep(in, STAMP_PREFIX_MAX);
 	while ((got = pn_link_recv(in->link, r->buffer, sizeof r->buffer)) > 0) {
-		if (r->looks)
+		if (r->whole)
 			keep(in, in->part_bytes + (size_t)got);
 		keep_piece(r, in, (size_t)got);
 		in->part_bytes += (size_t)got;
@@ -347,8 +356,16 @@ static void take_parts(
 {
 	size_t length = in->part_bytes;
 	size_t prefix = length < in->part_room ? length : in->part_room;
-	take(r, in, d, in->part, prefix, length, clock_run_ns(clock));
-	forget_part(in);
+	if (take(r, in, d, in->part, prefix, length, clock_run_ns(clock)))
+		forget_part(in);
+}
+
+/* The message in the buffer stays the link's next one, as one that has come in parts. */
+static void hold(struct receiver *r, struct incoming *in, size_t length)
+{
+	keep(in, length);
+	memcpy(in->part, r->buffer, length);
+	in->part_bytes = length;
 }
 
 /* The usual case is a whole message that fits the buffer. */
@@ -370,8 +387,8 @@ static inline void receive(
 	ssize_t got = pn_link_recv(in->link, r->buffer, pending);
 	if (__builtin_expect(got == PN_ABORTED, 0))
 		drop_aborted(r, in, d);
-	else
-		take(r, in, d, r->buffer, pending, pending, clock_run_ns(clock));
+	else if (!take(r, in, d, r->buffer, pending, pending, clock_run_ns(clock)))
+		hold(r, in, pending);
 }
 
 /* For messages that waited until they were due. */

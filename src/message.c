@@ -4,6 +4,7 @@
 #include "content_check.h"
 #include "fatal.h"
 #include "field.h"
+#include "hex.h"
 
 #include <stdlib.h>
 
@@ -75,6 +76,20 @@ static void put_properties(
 	pn_data_exit(properties);
 }
 
+/* With digits that stand for the number's. */
+static void set_prefixed_id(pn_message_t *m, const char *prefix)
+{
+	size_t length = strlen(prefix);
+	char *id = malloc(length + HEX_DIGITS);
+	if (!id)
+		fatal(EXIT_INTERNAL, "message id");
+	memcpy(id, prefix, length);
+	hex_store(id + length, PLACEHOLDER_SN);
+	check(pn_message_set_id(m,
+		(pn_msgid_t){.type = PN_STRING, .u.as_bytes = pn_bytes(length + HEX_DIGITS, id)}));
+	free(id);
+}
+
 static pn_message_t *create_source(const struct message_options *o)
 {
 	pn_message_t *m = pn_message();
@@ -84,7 +99,9 @@ static pn_message_t *create_source(const struct message_options *o)
 		pn_message_set_ttl(m, o->ttl_ms);
 	if (o->has_priority)
 		pn_message_set_priority(m, o->priority);
-	if (o->message_id && !strcmp(o->message_id, MESSAGE_ID_AUTO))
+	if (o->id_prefix)
+		set_prefixed_id(m, o->id_prefix);
+	else if (o->message_id && !strcmp(o->message_id, MESSAGE_ID_AUTO))
 		pn_message_set_id(m, (pn_msgid_t){.type = PN_ULONG, .u.as_ulong = PLACEHOLDER_SN});
 	else if (o->message_id)
 		pn_message_set_id(m,
@@ -120,15 +137,32 @@ static size_t encode(pn_message_t *message, char **bytes, size_t *capacity)
 	}
 }
 
-/* The offset of VALUE's eight bytes, the first ones of that kind behind FROM. */
+/* The offset of a placeholder's bytes, the first ones of that kind behind FROM. */
+static size_t find_bytes(
+	const struct message_template *t, size_t from, const char *pattern, size_t length)
+{
+	const char *at = memmem(t->head + from, t->head_bytes - from, pattern, length);
+	if (!at)
+		fatalx(EXIT_INTERNAL, "message: the library changed a placeholder");
+	return (size_t)(at - t->head);
+}
+
 static size_t find_placeholder(const struct message_template *t, size_t from, uint64_t value)
 {
 	char pattern[8];
 	big_endian_store(pattern, value);
-	const char *at = memmem(t->head + from, t->head_bytes - from, pattern, sizeof pattern);
-	if (!at)
-		fatalx(EXIT_INTERNAL, "message: the library changed a placeholder");
-	return (size_t)(at - t->head);
+	return find_bytes(t, from, pattern, sizeof pattern);
+}
+
+/* The message id, which is in front of all other texts. */
+static void find_ids(struct message_template *t)
+{
+	const struct message_options *o = &t->options;
+	char digits[HEX_DIGITS];
+	hex_store(digits, PLACEHOLDER_SN);
+	bool has_id = !o->id_prefix && o->message_id && !strcmp(o->message_id, MESSAGE_ID_AUTO);
+	t->id_at = has_id ? find_placeholder(t, 0, PLACEHOLDER_SN) : 0;
+	t->id_hex_at = o->id_prefix ? find_bytes(t, 0, digits, sizeof digits) : 0;
 }
 
 /* Before each value, and behind FROM, there is nothing that a user has written. */
@@ -138,8 +172,7 @@ static void find_values(struct message_template *t, size_t properties_at)
 	t->sequence_at = o->sequence ? find_placeholder(t, properties_at, PLACEHOLDER_SN) : 0;
 	t->timestamp_at =
 		o->timestamp ? find_placeholder(t, properties_at, (uint64_t)PLACEHOLDER_TS) : 0;
-	bool has_id = o->message_id && !strcmp(o->message_id, MESSAGE_ID_AUTO);
-	t->id_at = has_id ? find_placeholder(t, 0, PLACEHOLDER_SN) : 0;
+	find_ids(t);
 	t->group_sequence_at = 0;
 	if (!o->group_name_max || o->group_key)
 		return;
@@ -180,7 +213,7 @@ static void join(struct message_template *t, char *section, size_t length, size_
 	t->own_bytes = !t->body ? t->length
 		: t->check_at   ? t->check_at + CONTENT_CHECK_HEADER_BYTES
 				: t->length - content_bytes;
-	t->has_others = t->id_at || t->check_at;
+	t->has_others = t->id_at || t->id_hex_at || t->check_at;
 }
 
 /* A data section. */
@@ -287,6 +320,8 @@ void message_stamp_others(const struct message_template *t, uint64_t sn)
 {
 	if (t->id_at)
 		big_endian_store(t->bytes + t->id_at, sn);
+	if (t->id_hex_at)
+		hex_store(t->bytes + t->id_hex_at, sn);
 	if (t->check_at)
 		content_check_number(t->bytes + t->check_at, sn);
 }

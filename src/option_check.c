@@ -54,7 +54,7 @@ static void check_schedule(struct options *o)
 		o->poisson_seed = choose_seed();
 	if (o->send_rate_per_s > 0)
 		return;
-	if (o->presettled && o->batch > 1)
+	if (o->presettled && o->batch > 1 && !o->round_trip)
 		fatalx(EXIT_USAGE,
 			"--batch: with --presettled there is nothing to wait for "
 			"between batches, but for --send-rate");
@@ -91,7 +91,7 @@ static void check_load(struct options *o)
 {
 	if (o->program == PROGRAM_PSEND && o->duration_ns && !option_given(o, "messages"))
 		o->messages = 0;
-	if (o->presettled && o->max_unsettled)
+	if (o->presettled && o->max_unsettled && !o->round_trip)
 		fatalx(EXIT_USAGE, "--max-unsettled: nothing is unsettled with --presettled");
 	check_schedule(o);
 	choose_timings(o);
@@ -246,6 +246,7 @@ void option_check(struct options *o)
 		.sndbuf_bytes = (int)o->sndbuf_bytes,
 		.rcvbuf_bytes = (int)o->rcvbuf_bytes,
 		.presettled = o->presettled,
+		.busy_poll = o->busy_poll,
 		.drain_batch = o->drain_batch,
 	};
 }

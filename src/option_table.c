@@ -118,12 +118,13 @@ const struct option_row option_table[] = {
 		.help = "after a stall send all that is due, or leave out what is more than 1 ms "
 			"and one gap late"},
 	{ROW(PSEND, FLAG, KEY_LONG_ONLY, "round-trip", round_trip),
-		.help = "ask for an answer to each message, as precv --reply gives it, and time "
-			"it"},
+		.help = "ask for an answer to each message, as precv --reply gives it, at "
+			"--reply-to or at an address of its own, and time it"},
 	{ROW(PSEND, COUNT, KEY_LONG_ONLY, "max-unsettled", max_unsettled), .argument = "N",
 		.initial = "0",
-		.help = "queue depth: have at most N messages unsettled on a link; 0: credit "
-			"decides, up to 8 MiB of messages, 1 KiB reckoned for each on top"},
+		.help = "queue depth: have at most N messages unsettled on a link, or unanswered "
+			"with --round-trip; 0: credit decides, up to 8 MiB of messages, 1 KiB "
+			"reckoned for each on top"},
 	{ROW(PRECV, RATE, KEY_LONG_ONLY, "receive-rate", receive_rate_per_s), .argument = "R",
 		.shown = "no limit", .help = "take at most R messages a second"},
 	{ROW(PRECV, DURATION, KEY_LONG_ONLY, "work", work_ns), .argument = "T", .initial = "0",
@@ -140,7 +141,8 @@ const struct option_row option_table[] = {
 		.help = "with this outcome"},
 
 	{ROW(PRECV, FLAG, KEY_LONG_ONLY, "reply", reply),
-		.help = "answer each message at the address that it has as reply-to"},
+		.help = "answer each message, with its body, at the address that it has as "
+			"reply-to; messages that cannot be answered are counted"},
 
 	HEADING(PRECV, "Credit:"),
 	{ROW(PRECV, COUNT, KEY_LONG_ONLY, "credit", credit), .alias = "capacity", .argument = "N",

@@ -35,6 +35,8 @@ void outgoing_attach(struct sender *s, pn_link_t *link)
 	o->window_bytes = BURST_BYTES / 2; /* until one is seen to be open for more */
 	STAILQ_INSERT_TAIL(&s->links, o, next);
 	pn_link_set_context(link, o);
+	if (s->questions.used)
+		asking_open(s, o);
 }
 
 /* A long stall is booked in pieces, so that each report has its own. */
@@ -60,6 +62,7 @@ static void destroy(struct outgoing *o)
 {
 	groups_free(&o->groups);
 	kept_free(&o->kept);
+	asking_free(&o->asking);
 	batches_free(&o->batches);
 	free(o);
 }
@@ -74,7 +77,7 @@ static void leave_part(struct sender *s, struct outgoing *o)
 		free(letter);
 	} else if (letter) {
 		content_return(&s->content, letter);
-		o->next_sequence--;
+		asking_drop(o, --o->next_sequence);
 		if (s->groups.size)
 			groups_back(&o->groups, &s->groups);
 	}
@@ -100,6 +103,8 @@ void outgoing_detach(struct sender *s, pn_link_t *link)
 	if (s->options->presettled && pn_link_queued(link) > 0)
 		s->undelivered = true;
 	leave_part(s, o);
+	if (s->questions.used)
+		asking_lose(s, o);
 	if (!worker_reconnects(&s->worker)) {
 		destroy(o);
 		return;
@@ -174,10 +179,18 @@ static uint64_t due(struct sender *s)
 	return s->pacing.backlog;
 }
 
-/* How many the queue depth lets go: of batches, whole ones. */
-static uint64_t depth_left(const struct sender *s, struct outgoing *o, uint64_t unsettled)
+/* How many messages are unsettled, or unanswered. Those that are to be sent AGAIN are awaited
+ * already. */
+static uint64_t depth_of(const struct sender *s, struct outgoing *o, bool again)
 {
-	uint64_t left = unsettled < s->max_unsettled ? s->max_unsettled - unsettled : 0;
+	return s->questions.used && !again ? o->asking.awaited.depth
+					   : (uint64_t)pn_link_unsettled(o->link);
+}
+
+/* How many the queue depth lets go: of batches, whole ones. */
+static uint64_t depth_left(const struct sender *s, struct outgoing *o, uint64_t depth)
+{
+	uint64_t left = depth < s->max_unsettled ? s->max_unsettled - depth : 0;
 	if (s->options->batch == 1 || s->pacing.used || sending_has_again(o))
 		return left;
 	if (!o->batch_left)
@@ -206,10 +219,12 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 	const struct options *options = s->options;
 	struct stats *stats = &s->worker.stats;
 	int credit = pn_link_credit(o->link);
-	uint64_t unsettled = (uint64_t)pn_link_unsettled(o->link);
 	bool again = sending_has_again(o);
+	uint64_t depth = depth_of(s, o, again);
 	uint64_t count = again ? o->again_end - o->again_next : outgoing_left(s);
 
+	if (s->questions.used && !o->asking.attached)
+		return TIME_IDLE;
 	if (credit > 0)
 		end_stall(s, o, now_ns);
 	if (pn_transport_pending(transport_of(o)) > 0)
@@ -228,15 +243,15 @@ enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_
 		if (s->eos_sent == options->send_eos) /* credit is of no more use */
 			pn_link_drained(o->link);     /* if the peer asks for it */
 		s->starved = s->starved || content == LINES_WAITING;
-		return unsettled && content == LINES_ENDED ? TIME_SETTLEMENT : TIME_IDLE;
+		return depth && content == LINES_ENDED ? TIME_SETTLEMENT : TIME_IDLE;
 	}
 	if (s->pacing.used && !again) {
 		count = least(count, due(s));
 		if (!count)
 			return TIME_PACING;
 	}
-	if (!options->presettled) {
-		count = least(count, depth_left(s, o, unsettled));
+	if (!options->presettled || s->questions.used) {
+		count = least(count, depth_left(s, o, depth));
 		if (!count)
 			return TIME_SETTLEMENT;
 	}
@@ -291,6 +306,7 @@ static void forget(struct outgoing *o, pn_delivery_t *d)
 static void abort_part(struct sender *s, struct outgoing *o)
 {
 	bool again = o->part.again;
+	asking_drop(o, number_of(o->part.delivery));
 	if (again)
 		forget(o, o->part.delivery);
 	pn_delivery_abort(o->part.delivery);
@@ -329,6 +345,11 @@ static inline __attribute__((always_inline)) bool count_outcome(
 	}
 	n->no_outcome += settled;
 	return settled;
+}
+
+static bool is_refusal(uint64_t state)
+{
+	return state == PN_REJECTED || state == PN_RELEASED || state == PN_MODIFIED;
 }
 
 /* Of a message that counts as nothing else. */
@@ -376,6 +397,8 @@ void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *
 			time_batch(s, o, d, now_ns);
 		if (s->keeps)
 			forget(o, d);
+		if (s->questions.used)
+			asking_settle(o, number_of(d), is_refusal(state));
 		pn_delivery_settle(d);
 		stats->unsettled--;
 	}

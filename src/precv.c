@@ -16,6 +16,7 @@ static void open_printer(void *self)
 	struct receiver *r = self;
 	printer_open(&r->printer, r->options);
 	r->looks = printer_is_used(&r->printer) || r->options->check_content;
+	r->whole = r->whole || r->looks;
 }
 
 static void attached(void *self, pn_link_t *link)
@@ -93,7 +94,7 @@ static bool take_due(struct receiver *r, struct incoming *in, int64_t turn_ends_
 /* Whether messages may have to wait in the library's queue. */
 static bool may_wait(const struct receiver *r)
 {
-	return pacer_limits(&r->pacer) || printer_is_used(&r->printer);
+	return pacer_limits(&r->pacer) || printer_is_used(&r->printer) || r->options->reply;
 }
 
 /* Messages that wait must not go with their sender; those that a link's successor will bring again
@@ -143,6 +144,7 @@ static enum time_cause turn(void *self, int64_t now_ns)
 	if (!worker_may_start(&r->worker, now_ns))
 		return TIME_PACING;
 	struct incoming *in;
+	answering_turn(r, now_ns);
 	rotate(r);
 	STAILQ_FOREACH (in, &r->links, next) {
 		if (!in->granted)
@@ -153,7 +155,7 @@ static enum time_cause turn(void *self, int64_t now_ns)
 	}
 	if (printer_is_used(&r->printer) && r->worker.phase == PHASE_RUNNING && !write_out(r))
 		cause = TIME_SOCKET;
-	return cause;
+	return r->answering.waits < cause ? r->answering.waits : cause;
 }
 
 /* ---- end ---- */
@@ -199,6 +201,7 @@ static const struct role ROLE = {
 	.holds = holds,
 	.turn = turn,
 	.flushed = flushed,
+	.answers = &ANSWERING_LINKS,
 	.drain = drain,
 	.verdict = verdict,
 };
@@ -215,6 +218,8 @@ int main(int argc, char **argv)
 	receiver.options = &options;
 	STAILQ_INIT(&receiver.links);
 	STAILQ_INIT(&receiver.numberings);
+	answering_create(&receiver.answering);
+	receiver.whole = options.reply;
 	receiver.outcome = OUTCOMES[options.outcome];
 	receiver.limit = options.messages ? options.messages : UINT64_MAX;
 	receiver.take_to = receiver.wanted = receiver.limit;
@@ -222,5 +227,6 @@ int main(int argc, char **argv)
 		clock_monotonic_ns());
 	int code = reporter_run(&receiver.worker, &options, &ROLE, &receiver, argv);
 	numbering_free_all(&receiver.numberings);
+	answering_destroy(&receiver.answering);
 	return code;
 }

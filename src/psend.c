@@ -26,7 +26,7 @@ static uint64_t eos_wanted(const struct sender *s)
 }
 
 /* Everything is sent, settled, and out of the library. */
-static bool finished(struct sender *s)
+static bool all_settled(struct sender *s)
 {
 	struct outgoing *o;
 	if (!all_sent(s) || s->eos_sent < eos_wanted(s))
@@ -37,6 +37,22 @@ static bool finished(struct sender *s)
 	STAILQ_FOREACH (o, &s->links, next)
 		if (outgoing_outstanding(o))
 			return false;
+	return true;
+}
+
+/* And answered, unless nothing has happened for long. */
+static bool finished(struct sender *s, int64_t now_ns)
+{
+	if (!all_settled(s))
+		return false;
+	int64_t give_up_ns = s->worker.last_ns + (int64_t)s->options->close_timeout_ns;
+	if (!asking_is_awaited(s))
+		return true;
+	if (now_ns < give_up_ns) {
+		engine_turn_by(&s->worker.engine, give_up_ns);
+		return false;
+	}
+	asking_give_up(s);
 	return true;
 }
 
@@ -81,9 +97,9 @@ static void check_input(struct sender *s)
 }
 
 /* There is nothing more to do. More lines will not come, but the rest of a --duration will. */
-static void check_end(struct sender *s)
+static void check_end(struct sender *s, int64_t now_ns)
 {
-	if (!s->worker.begun || !finished(s))
+	if (!s->worker.begun || !finished(s, now_ns))
 		return;
 	if (outgoing_left(s))
 		worker_stop(&s->worker, STOP_INPUT);
@@ -96,11 +112,13 @@ static enum time_cause turn(void *self, int64_t now_ns)
 	struct sender *s = self;
 	if (!worker_may_start(&s->worker, now_ns))
 		return TIME_PACING;
-	if (!STAILQ_EMPTY(&s->links)) {
+	if (asking_may_begin(s)) {
 		worker_begin(&s->worker, now_ns);
 		pacing_begin(&s->pacing, s->worker.start_at_ns, now_ns);
 	}
 	pacing_turn(&s->pacing, now_ns);
+	if (s->questions.used)
+		asking_turn(s, now_ns);
 	enum time_cause cause = TIME_IDLE;
 	struct outgoing *o;
 	s->starved = false;
@@ -117,7 +135,7 @@ static enum time_cause turn(void *self, int64_t now_ns)
 		pacing_end(&s->pacing, now_ns);
 	if (eos_wanted(s) && all_sent(s))
 		send_eos(s);
-	check_end(s);
+	check_end(s, now_ns);
 	return cause;
 }
 
@@ -145,13 +163,19 @@ static void attached(void *self, pn_link_t *link)
 	outgoing_attach(self, link);
 }
 
+/* Whether there are messages without an answer. */
+static bool lacks_answers(const struct sender *s)
+{
+	return s->questions.used && s->worker.stats.n.answered < s->worker.stats.n.messages;
+}
+
 /* Who leaves after the last message was settled has not cut the run short. */
 static void detached(void *self, pn_link_t *link)
 {
 	struct sender *s = self;
 	outgoing_detach(s, link);
-	if (!s->worker.stats.unsettled && !s->undelivered)
-		check_end(s);
+	if (!s->worker.stats.unsettled && !s->undelivered && !lacks_answers(s))
+		check_end(s, clock_monotonic_ns());
 }
 
 static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
@@ -187,7 +211,7 @@ static bool flushed(void *self)
 	}
 	STAILQ_FOREACH (o, &s->links, next)
 		all = all && !outgoing_outstanding(o);
-	return all;
+	return all && !asking_is_awaited(s);
 }
 
 /* Whether messages are missing that were asked for. Of lines, -m is the most; those that were not
@@ -210,7 +234,7 @@ static enum exit_code verdict(const void *self)
 	if (!presettled && (n->rejected || n->released || n->modified || s->eos_refused))
 		return EXIT_REFUSED;
 	uint64_t eos = presettled ? s->eos_sent : s->eos_accepted;
-	if (s->worker.stats.unsettled || s->undelivered || is_short(s)
+	if (s->worker.stats.unsettled || s->undelivered || is_short(s) || lacks_answers(s)
 		|| eos < s->options->send_eos)
 		return EXIT_SHORT;
 	return EXIT_DONE;
@@ -223,6 +247,7 @@ static const struct role ROLE = {
 	.turn = turn,
 	.cut = cut,
 	.flushed = flushed,
+	.answers = &ASKING_LINKS,
 	.verdict = verdict,
 };
 
@@ -252,7 +277,8 @@ static void create_templates(struct sender *s, const struct options *o, const ch
 		.message_id = o->message_id,
 		.user_id = o->user_id,
 		.subject = o->subject,
-		.reply_to = o->reply_to,
+		.reply_to = s->questions.used ? s->questions.reply_to : o->reply_to,
+		.id_prefix = s->questions.used ? s->questions.prefix : NULL,
 		.correlation_id = o->correlation_id,
 		.content_type = o->content_type,
 		.properties = o->properties.items,
@@ -265,6 +291,8 @@ static void create_templates(struct sender *s, const struct options *o, const ch
 	m.content_bytes = MESSAGE_EOS_BYTES;
 	m.check_content = false;
 	m.map_count = m.group_name_max = 0;
+	m.id_prefix = NULL;
+	m.reply_to = s->questions.used ? NULL : o->reply_to; /* nobody waits for an answer */
 	message_template_create(&s->eos, &m);
 }
 
@@ -281,6 +309,7 @@ static void create(struct sender *s, struct options *o)
 	STAILQ_INIT(&s->links);
 	STAILQ_INIT(&s->lost);
 	s->options = o;
+	asking_create(&s->questions, o);
 	char *content = content_read(o);
 	create_templates(s, o, content);
 	free(content);
@@ -300,7 +329,7 @@ static void create(struct sender *s, struct options *o)
 	pacing_create(&s->pacing, o, &s->worker.stats);
 	s->times_batches = o->timings & TIMING_BIT(TIMING_BATCH_LAST);
 	s->alike = !s->content.varies && !o->group_size && !s->keeps && !s->pacing.used
-		&& !s->times_batches;
+		&& !s->times_batches && !s->questions.used;
 	s->tsc_base = o->tsc ? clock_ticks() : 0;
 	s->tsc_base_ns = clock_monotonic_ns();
 }
@@ -311,6 +340,7 @@ static void destroy(struct sender *s)
 	content_destroy(&s->content);
 	message_template_destroy(&s->template);
 	message_template_destroy(&s->eos);
+	asking_destroy(&s->questions);
 	free(s->group_name);
 }
 

@@ -187,6 +187,8 @@ static json_t *messages(const struct report_run *run, const struct counters *n)
 		put_number(object, "no_sequence", n->no_sequence);
 		put_number(object, "no_timestamp", n->no_timestamp);
 		put_number_if(object, "corrupted", run->checks_content, n->corrupted);
+		put_number_if(object, "answers", run->answers, n->answers);
+		put_number_if(object, "unanswerable", run->answers, n->unanswerable);
 		return object;
 	}
 	put_number(object, "sent", n->messages);
@@ -196,6 +198,8 @@ static json_t *messages(const struct report_run *run, const struct counters *n)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		put_number_if(object, names[i], !run->presettled, values[i]);
 	put_number_if(object, "resent", !run->presettled, n->resent);
+	put_number_if(object, "answered", run->asks, n->answered);
+	put_number_if(object, "unmatched", run->asks, n->unmatched);
 	return object;
 }
 
@@ -214,6 +218,16 @@ static json_t *credit(const struct report_run *run, const struct stats *s, bool 
 	}
 	put_number(object, "frames_in", s->n.frames_in);
 	put_number(object, "frames_out", s->n.frames_out);
+	return object;
+}
+
+static json_t *busy_poll(const struct report_run *run, const struct counters *n)
+{
+	if (!run->busy_polls)
+		return json_null();
+	json_t *object = json_object();
+	put_number(object, "polls", n->polls);
+	put_seconds(object, "spun_s", n->spun_ns);
 	return object;
 }
 
@@ -281,6 +295,7 @@ static void put_period(json_t *object, const struct report_run *run, const struc
 	for (enum time_cause c = 0; c < TIME_CAUSES; c++)
 		put_seconds(time, time_cause_name(c), n->time_ns[c]);
 	json_object_set_new(object, "time_s", time);
+	json_object_set_new(object, "busy_poll", busy_poll(run, n));
 	enum time_cause limit = report_limit(p);
 	put_text(object, "limited_by", limit == TIME_CAUSES ? NULL : time_cause_name(limit));
 	if (run->sender)

@@ -82,6 +82,9 @@ static void text_messages(FILE *out, const struct report_run *run, const struct 
 			n->redelivered);
 		if (run->checks_content)
 			fprintf(out, "  corrupted %" PRIu64, n->corrupted);
+		if (run->answers)
+			fprintf(out, "  answers %" PRIu64, n->answers);
+		text_rare(out, "unanswerable", n->unanswerable);
 		text_rare(out, "no sequence", n->no_sequence);
 		text_rare(out, "no timestamp", n->no_timestamp);
 		text_rare(out, "aborted", n->aborted);
@@ -94,6 +97,9 @@ static void text_messages(FILE *out, const struct report_run *run, const struct 
 			"  accepted %" PRIu64 "  rejected %" PRIu64 "  released %" PRIu64
 			"  modified %" PRIu64 "  unsettled %" PRIu64,
 			n->accepted, n->rejected, n->released, n->modified, s->unsettled);
+	if (run->asks)
+		fprintf(out, "  answered %" PRIu64, n->answered);
+	text_rare(out, "unmatched answers", n->unmatched);
 	text_rare(out, "no outcome", n->no_outcome);
 	text_rare(out, "resent", n->resent);
 	fputc('\n', out);
@@ -215,6 +221,9 @@ static void text_summary(FILE *out, const struct report_run *run, const struct r
 		(double)n->cpu_user_ns / NS_PER_S, (double)n->cpu_system_ns / NS_PER_S,
 		(double)n->cpu_span_ns / NS_PER_S, n->switches_voluntary, n->switches_involuntary,
 		(double)s->total.memory.rss_peak_bytes / 1e6);
+	if (run->busy_polls)
+		fprintf(out, "busy-poll: %" PRIu64 " polls, spinning %.3f s\n", n->polls,
+			(double)n->spun_ns / NS_PER_S);
 	text_time(out, run, &s->total);
 	if (s->exit_code)
 		fprintf(out, "ended: %s, %s, exit code %d\n", s->stop_reason,

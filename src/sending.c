@@ -111,6 +111,8 @@ static int64_t begin_stamp(
 	int64_t began_ns = s->pacing.used ? pacing_take(&s->pacing, now_ns) : now_ns;
 	if (s->times_batches)
 		note_batch(s, o, began_ns);
+	if (s->questions.used)
+		asking_begin(s, o, o->next_sequence, began_ns);
 	return s->pacing.used ? pacing_stamp_ns(&s->pacing, began_ns) : clock_run_ns(stamp);
 }
 

@@ -138,9 +138,11 @@ static void readable(pn_selectable_t *selectable)
 	if (capacity > 0) {
 		ssize_t got = read(pn_selectable_get_fd(selectable), pn_transport_tail(transport),
 			(size_t)capacity);
+		if (got < 0 && in_passing(errno))
+			return;
 		if (got > 0) {
 			trap_process(transport, (size_t)got);
-		} else if (got == 0 || !in_passing(errno)) {
+		} else {
 			if (got < 0)
 				fail(transport, errno);
 			trap_close_tail(transport);
@@ -207,6 +209,7 @@ void socket_serve(pn_reactor_t *reactor, int fd, pn_transport_t *transport)
 {
 	pn_selectable_t *selectable = pn_reactor_selectable(reactor);
 	pn_selectable_set_fd(selectable, fd);
+	poller_spins_on(selectable);
 	pn_selectable_on_readable(selectable, readable);
 	pn_selectable_on_writable(selectable, writable);
 	pn_selectable_on_error(selectable, hung_up);

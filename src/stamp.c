@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "stamp.h"
 
+#include "encoding.h"
 #include "section.h"
 
 #include <math.h>
@@ -165,6 +166,28 @@ static void read_body(struct stamp_reader *r, const char *bytes, size_t prefix, 
 	r->body_at = r->length_bytes ? at + 1 + r->length_bytes : at;
 }
 
+/* Notes where the message id stands, the first field of the section of properties at AT. Whatever
+ * other bytes are there, the message is the same to read. */
+static void find_id(struct stamp_reader *r, const char *bytes, size_t at, size_t end)
+{
+	struct encoding_cursor c = {bytes + at, bytes + end};
+	struct encoding_value section, id;
+	uint64_t descriptor;
+	if (!encoding_read_section(&c, &descriptor, &section) || section.kind != ENCODING_LIST)
+		return;
+	c = encoding_enter(&section);
+	bool is_ulong = c.at < c.end && (unsigned char)*c.at == 0x80;
+	if (!encoding_read(&c, &id))
+		return;
+	if (is_ulong)
+		id.length = 8;
+	else if (id.kind != ENCODING_STRING && id.kind != ENCODING_BINARY
+		&& id.kind != ENCODING_UUID)
+		return;
+	r->id_end = (size_t)(c.at - bytes);
+	r->id_at = r->id_end - id.length;
+}
+
 /* Whether other values in these places would be read as sn and ts: they may also stand in
  * another value that looks alike. */
 static bool are_places(struct stamp_reader *r, const char *bytes, size_t from, size_t to)
@@ -202,6 +225,8 @@ static void remember(struct stamp_reader *r, const char *bytes, size_t section, 
 	size_t sn = r->sn_at ? r->sn_at : r->looked_at, ts = r->ts_at ? r->ts_at : r->looked_at;
 	r->hole[0] = sn < ts ? sn : ts;
 	r->hole[1] = sn < ts ? ts : sn;
+	if (r->id_end > r->hole[0])
+		r->id_at = r->id_end = 0;
 	memcpy(r->seen, bytes, r->looked_at);
 }
 
@@ -235,8 +260,11 @@ void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size
 	size_t at = 0, descriptor_bytes = 0, properties = 0, properties_end = 0;
 	r->last = (struct stamp){0};
 	r->looked_at = r->body_at = r->length_bytes = 0;
+	r->id_at = r->id_end = 0;
+	r->decodes++;
 	while (at < prefix) {
 		enum section section = section_at(bytes + at, prefix - at, &descriptor_bytes);
+		r->body_section_at = at;
 		if (section_is_body(section)) {
 			read_body(r, bytes, prefix, at + descriptor_bytes);
 			break;
@@ -247,6 +275,8 @@ void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size
 			return; /* not a message, or its stamp lies beyond the prefix */
 		if (section == SECTION_HEADER)
 			read_header(r->data, &r->last);
+		if (section == SECTION_PROPERTIES)
+			find_id(r, bytes, at, at + (size_t)used);
 		if (section == SECTION_APPLICATION_PROPERTIES) {
 			read_properties(r->data, &r->last);
 			properties = at;
@@ -254,8 +284,8 @@ void stamp_decode(struct stamp_reader *r, const char *bytes, size_t prefix, size
 		}
 		at += (size_t)used;
 	}
-	if (!r->body_at)
-		r->body_at = at; /* there is no body */
+	if (!r->body_at) /* there is no body */
+		r->body_at = r->body_section_at = at;
 	r->last.content_bytes = length > r->body_at ? length - r->body_at : 0;
 	if (r->looked_at && r->looked_at <= sizeof r->seen && r->body_at <= length)
 		remember(r, bytes, properties, properties_end);

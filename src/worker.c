@@ -104,6 +104,7 @@ void worker_begin(struct worker *w, int64_t now_ns)
 	w->began_ns = now_ns;
 	w->warm = !w->options->warmup_ns;
 	memset(w->stats.n.time_ns, 0, sizeof w->stats.n.time_ns);
+	w->stats.n.polls = w->stats.n.spun_ns = 0;
 	stats_sample_cpu(&w->cpu_base);
 	mark_stop(w, now_ns);
 	notes_begin(&w->notes, NOTE_BEGAN)->at_ns = now_ns;
@@ -380,6 +381,8 @@ void worker_start(
 	if (w->abandon_fd < 0)
 		fatal(EXIT_INTERNAL, "eventfd");
 	engine_create(&w->engine, &options->engine, &CALLBACKS, w, &w->stats);
+	if (options->round_trip || options->reply)
+		engine_serve_answers(&w->engine, role->answers, self);
 	pthread_attr_t attributes;
 	pthread_attr_init(&attributes);
 	choose_cpu(options, &attributes);

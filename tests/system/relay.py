@@ -6,9 +6,11 @@ or by a limit on the bytes that pass.
 
 from __future__ import annotations
 
+import queue
 import socket
 import struct
 import threading
+import time
 from dataclasses import dataclass, field
 
 import pair
@@ -42,11 +44,12 @@ class Pipe:
 class Relay:
     """Listens, and forwards to TARGET, until it is closed."""
 
-    def __init__(self, target: str, piece: int, cut_after: int | None) -> None:
+    def __init__(self, target: str, piece: int, cut_after: int | None, delay_s: float) -> None:
         host, port = target.split("/")[0].rsplit(":", 1)
         self.target = (host, int(port))
         self.piece = piece
         self.cut_after = cut_after
+        self.delay_s = delay_s
         self.server = socket.create_server((pair.HOST, 0))
         self.port = int(self.server.getsockname()[1])
         self.url = f"{pair.HOST}:{self.port}/test"
@@ -128,8 +131,9 @@ class Relay:
             for end in (pipe.client, pipe.server):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             pipe.flowing.set()
+            forward = self._delay if self.delay_s else self._forward
             here, there = (
-                threading.Thread(target=self._forward, args=(pipe, *ends), daemon=True)
+                threading.Thread(target=forward, args=(pipe, *ends), daemon=True)
                 for ends in ((pipe.client, pipe.server), (pipe.server, pipe.client))
             )
             closing = threading.Thread(target=_close, args=(pipe, here, there), daemon=True)
@@ -155,6 +159,34 @@ class Relay:
         except OSError:
             pipe.reset()
 
+    def _delay(self, pipe: Pipe, source: socket.socket, sink: socket.socket) -> None:
+        """One direction: each piece, and the end, is sent so long after it has come, whatever comes
+        meanwhile."""
+        pieces: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
+
+        def read() -> None:
+            part = b"x"
+            while part:
+                try:
+                    part = source.recv(self.piece)
+                except OSError:
+                    part = b""
+                pieces.put((time.monotonic() + self.delay_s, part))
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        part = b"x"
+        try:
+            while part:
+                due_s, part = pieces.get()
+                time.sleep(max(due_s - time.monotonic(), 0))
+                if part:
+                    sink.sendall(part)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pipe.reset()
+        reader.join()
+
     def _count(self, part: bytes) -> bytes:
         """What passes of it."""
         with self.changed:
@@ -176,9 +208,12 @@ def _close(pipe: Pipe, *forwarding: threading.Thread) -> None:
 RELAYS: list[Relay] = []
 
 
-def start(url: str, piece: int = PIECE_BYTES, cut_after: int | None = None) -> Relay:
-    """Between a client that is yet to come, and what listens at URL."""
-    RELAYS.append(Relay(url, piece, cut_after))
+def start(
+    url: str, piece: int = PIECE_BYTES, cut_after: int | None = None, delay_s: float = 0
+) -> Relay:
+    """Between a client that is yet to come, and what listens at URL. Each piece is delayed for so
+    long in either direction."""
+    RELAYS.append(Relay(url, piece, cut_after, delay_s))
     return RELAYS[-1]
 
 

@@ -14,19 +14,22 @@ FILE_LINES_MAX = 440
 
 # Modules (a file's name without its end) by layer, 0 first.
 MODULES = (
-    "big_endian clock encoding fatal field histogram kept lines mix outlet section units url",
+    "awaited big_endian clock encoding fatal field hex histogram kept lines mix outlet section"
+    " units url",
     "backoff batches content_check credit groups numbering pacer schedule sequence",
     "put report report_columns report_csv report_hdr report_json report_text stats",
-    "connections dialer endpoints engine listener message poller redirect security socket stamp"
-    " text tls_verdict trace trap",
+    "answer answer_links connections dialer endpoints engine listener message poller redirect"
+    " security socket stamp text tls_verdict trace trap",
     "notes option_check option_connection option_message option_table options parent reporter"
     " signals worker",
-    "content incoming outgoing pacing precv printer psend sending",
+    "answering asking content incoming outgoing pacing precv printer psend sending",
 )
 LAYERS = {name: layer for layer, names in enumerate(MODULES) for name in names.split()}
 
 # What a module may include of its own layer, besides its own header.
 SAME_LAYER = {
+    ("awaited", "fatal"),
+    ("hex", "big_endian"),
     ("kept", "fatal"),
     ("lines", "fatal"),
     ("outlet", "fatal"),
@@ -43,15 +46,21 @@ SAME_LAYER = {
     ("dialer", "socket"),
     ("listener", "poller"),
     ("listener", "socket"),
+    ("answer", "stamp"),
+    ("answer_links", "connections"),
+    ("answer_links", "endpoints"),
+    ("answer_links", "engine"),
     ("connections", "endpoints"),
     ("connections", "redirect"),
     ("connections", "engine"),
+    ("endpoints", "answer_links"),
     ("endpoints", "connections"),
     ("endpoints", "engine"),
     ("connections", "security"),
     ("endpoints", "security"),
     ("security", "tls_verdict"),
     ("security", "trace"),
+    ("engine", "answer_links"),
     ("engine", "connections"),
     ("engine", "dialer"),
     ("engine", "endpoints"),
@@ -74,11 +83,15 @@ SAME_LAYER = {
     ("reporter", "parent"),
     ("reporter", "signals"),
     ("psend", "outgoing"),
+    ("asking", "outgoing"),
+    ("outgoing", "asking"),
     ("outgoing", "content"),
     ("outgoing", "pacing"),
     ("outgoing", "sending"),
     ("sending", "outgoing"),
     ("precv", "incoming"),
+    ("answering", "incoming"),
+    ("incoming", "answering"),
     ("incoming", "printer"),
 }
 

@@ -327,6 +327,33 @@ static void test_an_automatic_id_is_the_number(void **state)
 	}
 }
 
+/* With digits of the number behind a prefix, and texts around it that look like them. */
+static void test_an_id_with_a_prefix_is_patched(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t number;
+		const char *id;
+	} IDS[] = {{0, "run-0000000000000000"}, {1, "run-0000000000000001"},
+		{UINT64_C(0x123456789abcdef), "run-0123456789abcdef"},
+		{UINT64_MAX, "run-ffffffffffffffff"}};
+	struct message_options o = combination(31, "x", 1);
+	o.id_prefix = "run-";
+	o.message_id = MESSAGE_ID_AUTO; /* counts for nothing */
+	o.reply_to = o.subject = "f1f2f3f4f5f6f7f8";
+	struct message_template t;
+	message_template_create(&t, &o);
+	for (size_t i = 0; i < sizeof IDS / sizeof *IDS; i++) {
+		pn_message_t *m = stamped(&t, IDS[i].number, 5);
+		assert_id(pn_message_get_id(m), IDS[i].id);
+		assert_string_equal(pn_message_get_reply_to(m), o.reply_to);
+		assert_string_equal(pn_message_get_subject(m), o.subject);
+		assert_properties(m, &o, IDS[i].number, 5);
+		pn_message_free(m);
+	}
+	message_template_destroy(&t);
+}
+
 /* What sn looks like before it is written stands in texts that come before it. */
 #define LOOKS_LIKE_SN "\xa1\x02sn\x80\xf1\xf2\xf3\xf4\xf5\xf6\xf7\xf8"
 static void test_texts_full_of_keys_are_not_patched(void **state)
@@ -594,6 +621,7 @@ int main(void)
 		cmocka_unit_test(test_every_property_is_read_back),
 		cmocka_unit_test(test_there_are_no_properties_that_were_not_asked_for),
 		cmocka_unit_test(test_an_automatic_id_is_the_number),
+		cmocka_unit_test(test_an_id_with_a_prefix_is_patched),
 		cmocka_unit_test(test_texts_full_of_keys_are_not_patched),
 		cmocka_unit_test(test_properties_of_the_application),
 		cmocka_unit_test(test_long_properties),

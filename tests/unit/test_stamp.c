@@ -709,6 +709,88 @@ static void test_a_damaged_message_is_read_as_by_a_new_reader(void **state)
 	stamp_reader_destroy(&r);
 }
 
+/* Properties that have nothing but an id, with a subject behind it. */
+struct id_sample {
+	const char *name, *id;
+	size_t id_bytes, payload_bytes; /* 0: it may be of another length next time */
+};
+#define ID(NAME, TEXT, PAYLOAD) {NAME, TEXT, sizeof(TEXT) - 1, PAYLOAD}
+static const struct id_sample ID_SAMPLES[] = {
+	ID("str8", "\xa1\3abc", 3),
+	ID("str32", "\xb1\0\0\0\3abc", 3),
+	ID("vbin8", "\xa0\3abc", 3),
+	ID("uuid", "\x98zzzzyyyyzzzzyyyy", 16),
+	ID("ulong", "\x80zzzzyyyy", 8),
+	ID("empty", "\xa1\0", 0),
+	ID("smallulong", "\x53z", 0),
+	ID("ulong0", "\x44", 0),
+	ID("null", "\x40", 0),
+	ID("long", "\x81zzzzyyyy", 0),
+	ID("list", "\xc0\3\1\x52z", 0),
+};
+
+/* With this id, and stamps. */
+static struct sample *encode_with_id(struct sample *m, const struct id_sample *id, uint64_t sn)
+{
+	static const struct layout STAMPS = {.name = "id", .sn = 0x80, .ts = 0x81};
+	char before[64] = "\0\x53\x73\xc0\0\4";
+	size_t length = 6;
+	memcpy(before + length, id->id, id->id_bytes);
+	length += id->id_bytes;
+	memcpy(before + length, "\x40\x40\xa1\1s", 5); /* user-id, to, subject */
+	length += 5;
+	before[4] = (char)(length - 5);
+	struct layout l = STAMPS;
+	l.before = before;
+	l.before_bytes = length;
+	return encode(m, &l, sn, 7, 100);
+}
+
+/* Messages that differ in their ids alone look alike, if those are as long; nothing else may. */
+static void test_the_id_may_differ(void **state)
+{
+	(void)state;
+	static struct sample a, b;
+	for (size_t i = 0; i < LENGTH(ID_SAMPLES); i++) {
+		const struct id_sample *id = &ID_SAMPLES[i];
+		struct stamp_reader r;
+		stamp_reader_create(&r);
+		check(&r, encode_with_id(&a, id, 1), id->name);
+		encode_with_id(&b, id, 2);
+		assert_true(stamp_alike(&r, b.bytes, b.length, b.length));
+		assert_int_equal(r.id_end - r.id_at, id->payload_bytes);
+		for (size_t at = 0; at < r.hole[0]; at++) {
+			bool in_id = at >= r.id_at && at < r.id_end;
+			b.bytes[at] ^= 1;
+			if (stamp_alike(&r, b.bytes, b.length, b.length) != in_id)
+				fail_msg("%s: byte %zu may%s differ", id->name, at,
+					in_id ? " not" : "");
+			b.bytes[at] ^= 1;
+		}
+		for (size_t at = r.id_at; at < r.id_end; at++)
+			b.bytes[at] ^= (char)0xff;
+		assert_true(stamp_alike(&r, b.bytes, b.length, b.length));
+		check(&r, &b, id->name);
+		assert_int_equal(r.decodes, 1);
+		stamp_reader_destroy(&r);
+	}
+}
+
+/* Of a body, the whole section. */
+static void test_where_the_body_starts(void **state)
+{
+	(void)state;
+	static struct sample m;
+	struct stamp_reader r;
+	stamp_reader_create(&r);
+	check(&r, encode_with_id(&m, &ID_SAMPLES[0], 1), "body");
+	assert_memory_equal(m.bytes + r.body_section_at, "\0\x53\x75\xa0\x64", 5);
+	m.length = r.body_section_at;
+	read_prefix(&r, m.bytes, m.length, m.length);
+	assert_int_equal(r.body_section_at, m.length);
+	stamp_reader_destroy(&r);
+}
+
 /* Nor has what is not AMQP. */
 static void test_nothing_at_all_has_no_stamp(void **state)
 {
@@ -740,6 +822,8 @@ int main(void)
 		cmocka_unit_test(test_a_stamp_around_the_end_of_the_prefix_is_found_or_missed),
 		cmocka_unit_test(test_a_message_may_end_anywhere),
 		cmocka_unit_test(test_a_damaged_message_is_read_as_by_a_new_reader),
+		cmocka_unit_test(test_the_id_may_differ),
+		cmocka_unit_test(test_where_the_body_starts),
 		cmocka_unit_test(test_nothing_at_all_has_no_stamp),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,351 @@
+#define _GNU_SOURCE
+#include "answering.h"
+
+#include "clock.h"
+#include "fatal.h"
+#include "incoming.h"
+
+#include <inttypes.h>
+#include <proton/condition.h>
+#include <proton/disposition.h>
+#include <proton/session.h>
+#include <proton/terminus.h>
+#include <proton/transport.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many bytes are in the library's queue of a link at most, or one answer. */
+#define QUEUE_BYTES (32 * 1024)
+/* The library has about 1 KiB for each answer that the peer has not settled. */
+#define UNSETTLED_MAX 4096
+/* Links: those that we open are closed when others are needed. */
+#define OPENED_MAX   256
+#define ACCEPTED_MAX 4096
+/* An address that was refused may do later. */
+#define REFUSED_NS NS_PER_S
+
+/* ---- what has no answer ---- */
+
+/* Once a run: whoever sends such messages sends many. */
+static void tell(struct receiver *r, const char *address, const char *condition, const char *why)
+{
+	struct failure failure = {.code = EXIT_DONE};
+	if (r->answering.told)
+		return;
+	r->answering.told = true;
+	snprintf(failure.what, sizeof failure.what, "answering%s%s", *address ? " at " : "",
+		address);
+	snprintf(failure.condition, sizeof failure.condition, "%s", condition);
+	snprintf(failure.description, sizeof failure.description, "%s", why);
+	failure.description[strcspn(failure.description, "\n")] = '\0';
+	worker_fail(&r->worker, &failure);
+}
+
+/* In the peer's words: of the link, or of its session. */
+static void tell_refusal(struct receiver *r, const struct answer_link *l, pn_link_t *link)
+{
+	pn_condition_t *condition = pn_link_remote_condition(link);
+	if (!pn_condition_is_set(condition))
+		condition = pn_session_remote_condition(pn_link_session(link));
+	const char *name = pn_condition_get_name(condition);
+	const char *why = pn_condition_get_description(condition);
+	tell(r, l->address, name ? name : "", why ? why : name ? "" : "refused by the peer");
+}
+
+/* ---- links ---- */
+
+/* Nobody has made one yet. */
+void answering_create(struct answering *a)
+{
+	*a = (struct answering){.waits = TIME_IDLE};
+	TAILQ_INIT(&a->links);
+}
+
+static struct answer_link *add(
+	struct receiver *r, pn_connection_t *connection, const char *address, bool ours)
+{
+	struct answering *a = &r->answering;
+	struct answer_link *l = calloc(1, sizeof *l);
+	if (!l || !(l->address = strdup(address)))
+		fatal(EXIT_INTERNAL, "link for answers");
+	l->connection = connection;
+	l->ours = ours;
+	*(ours ? &a->opened : &a->accepted) += 1;
+	TAILQ_INSERT_HEAD(&a->links, l, next);
+	return l;
+}
+
+/* Messages that would be answered by it look for another. */
+static void forget(struct receiver *r, struct answer_link *l)
+{
+	struct answering *a = &r->answering;
+	struct incoming *in;
+	STAILQ_FOREACH (in, &r->links, next)
+		if (in->answer_to == l)
+			in->answer_to = NULL;
+	*(l->ours ? &a->opened : &a->accepted) -= 1;
+	TAILQ_REMOVE(&a->links, l, next);
+	free(l->address);
+	free(l);
+}
+
+/* Those that were refused are left. */
+void answering_destroy(struct answering *a)
+{
+	struct answer_link *l;
+	while ((l = TAILQ_FIRST(&a->links))) {
+		TAILQ_REMOVE(&a->links, l, next);
+		free(l->address);
+		free(l);
+	}
+}
+
+/* Ends it, or what is remembered of it. */
+static void drop(struct receiver *r, struct answer_link *l)
+{
+	if (l->link)
+		engine_detach(&r->worker.engine, l->link); /* calls detached() */
+	else
+		forget(r, l);
+}
+
+/* The one of ours that has not been used for longest makes room. */
+static void make_room(struct receiver *r)
+{
+	struct answer_link *l;
+	if (r->answering.opened < OPENED_MAX)
+		return;
+	TAILQ_FOREACH_REVERSE(l, &r->answering.links, answer_links, next)
+	if (l->ours) {
+		drop(r, l);
+		return;
+	}
+}
+
+static struct answer_link *open_link(
+	struct receiver *r, pn_connection_t *connection, const char *address)
+{
+	make_room(r);
+	struct answer_link *l = add(r, connection, address, true);
+	char *name;
+	if (asprintf(&name, "%s-answers-%" PRIu64, r->options->link_name, ++r->answering.named) < 0)
+		fatal(EXIT_INTERNAL, "link for answers");
+	l->by_ns = clock_monotonic_ns() + (int64_t)r->options->connect_timeout_ns;
+	l->link = engine_open_answers(&r->worker.engine, connection, name, address, l);
+	r->answering.opening++;
+	free(name);
+	return l;
+}
+
+/* The one for ADDRESS, on the message's own CONNECTION if there is one; else NULL. */
+static struct answer_link *find_link(
+	struct receiver *r, const pn_connection_t *connection, const char *address)
+{
+	struct answer_link *l, *found = NULL;
+	TAILQ_FOREACH(l, &r->answering.links, next)
+	{
+		if (strcmp(l->address, address))
+			continue;
+		if (!found || l->connection == connection)
+			found = l;
+		if (l->connection == connection)
+			break;
+	}
+	if (found) {
+		TAILQ_REMOVE(&r->answering.links, found, next);
+		TAILQ_INSERT_HEAD(&r->answering.links, found, next);
+	}
+	return found;
+}
+
+/* For messages of the form of IN's last one; NULL if they have no answer. Who comes to us says
+ * where answers are to go by opening a link of its own. */
+static struct answer_link *choose_link(struct receiver *r, struct incoming *in)
+{
+	const char *address = in->answer.address;
+	pn_connection_t *connection = pn_session_connection(pn_link_session(in->link));
+	if (!*address)
+		return NULL;
+	struct answer_link *l = find_link(r, connection, address);
+	if (l && !l->link && clock_monotonic_ns() >= l->by_ns) {
+		forget(r, l);
+		l = NULL;
+	}
+	if (l || r->options->listen)
+		return l;
+	return open_link(r, connection, address);
+}
+
+/* ---- what the engine tells ---- */
+
+static bool refuse(pn_link_t *link, const char *condition, const char *why)
+{
+	pn_condition_set_name(pn_link_condition(link), condition);
+	pn_condition_set_description(pn_link_condition(link), why);
+	return false;
+}
+
+/* A peer's own link. It may ask for an address to be made. */
+static bool accepts(void *self, pn_link_t *link)
+{
+	struct receiver *r = self;
+	pn_terminus_t *source = pn_link_source(link);
+	const char *address = pn_terminus_get_address(source);
+	char *made = NULL;
+	if (r->answering.accepted >= ACCEPTED_MAX)
+		return refuse(link, "amqp:resource-limit-exceeded", "too many links for answers");
+	if (pn_terminus_is_dynamic(source)) {
+		if (asprintf(&made, "%s-answers-%" PRIu64, r->options->container_id,
+			    ++r->answering.named)
+			< 0)
+			fatal(EXIT_INTERNAL, "address");
+		pn_terminus_set_address(source, made);
+		address = made;
+	}
+	if (!address || !*address)
+		return refuse(link, "amqp:invalid-field", "a link for answers needs an address");
+	struct answer_link *l =
+		add(r, pn_session_connection(pn_link_session(link)), address, false);
+	l->link = link;
+	pn_link_set_context(link, l);
+	free(made);
+	return true;
+}
+
+static void attached(void *self, pn_link_t *link)
+{
+	struct receiver *r = self;
+	struct answer_link *l = pn_link_get_context(link);
+	r->answering.opening -= l->ours;
+	l->attached = true;
+}
+
+/* That it was refused is remembered for a while, unless the connection is gone. */
+static void detached(void *self, pn_link_t *link)
+{
+	struct receiver *r = self;
+	struct answer_link *l = pn_link_get_context(link);
+	bool opening = l->ours && !l->attached;
+	r->answering.opening -= opening;
+	bool refused = opening && r->worker.phase == PHASE_RUNNING
+		&& !(pn_connection_state(l->connection) & PN_REMOTE_CLOSED)
+		&& !worker_reconnects(&r->worker);
+	if (!refused) {
+		forget(r, l);
+		return;
+	}
+	tell_refusal(r, l, link);
+	l->link = NULL;
+	l->attached = true;
+	l->by_ns = clock_monotonic_ns() + REFUSED_NS;
+}
+
+/* The peer has settled answers. */
+static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
+{
+	struct receiver *r = self;
+	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
+		if (!pn_link_get_context(link))
+			continue;
+		if (!pn_delivery_get_context(d)) {
+			engine_refuse(&r->worker.engine, link, "amqp:not-allowed",
+				"the peer has sent a message to a sender");
+			return;
+		}
+		if (pn_delivery_settled(d) || pn_delivery_remote_state(d) > PN_RECEIVED)
+			pn_delivery_settle(d);
+	}
+}
+
+const struct engine_answers ANSWERING_LINKS = {
+	.accepts = accepts, .attached = attached, .detached = detached, .deliveries = deliveries};
+
+/* ---- answers ---- */
+
+/* What stops an answer on this link; BUSY: nothing. */
+static enum time_cause obstacle(const struct answer_link *l)
+{
+	pn_session_t *session = pn_link_session(l->link);
+	if (pn_session_outgoing_bytes(session) >= QUEUE_BYTES)
+		return pn_transport_pending(pn_connection_transport(l->connection)) > 0
+			? TIME_SOCKET
+			: TIME_SESSION;
+	if (!l->attached || pn_link_credit(l->link) <= 0)
+		return TIME_CREDIT;
+	return pn_link_unsettled(l->link) >= UNSETTLED_MAX ? TIME_SETTLEMENT : TIME_BUSY;
+}
+
+/* Hands it to the library. */
+static void send_answer(struct answer_link *l, const struct answer_form *f, const char *body,
+	size_t body_bytes, bool settled)
+{
+	uint64_t tag = l->sent++;
+	pn_delivery_t *d = pn_delivery(l->link, pn_dtag((const char *)&tag, sizeof tag));
+	uint8_t mode = pn_link_snd_settle_mode(l->link);
+	pn_delivery_set_context(d, d); /* it is known by that, see deliveries() */
+	pn_link_send(l->link, f->head, f->head_bytes);
+	pn_link_send(l->link, body, body_bytes);
+	if (mode == PN_SND_SETTLED || (settled && mode != PN_SND_UNSETTLED))
+		pn_delivery_settle(d);
+	else
+		pn_link_advance(l->link);
+}
+
+static bool count_unanswerable(struct receiver *r, const struct incoming *in)
+{
+	const char *address = in->answer.address;
+	r->worker.stats.n.unanswerable++;
+	tell(r, address, "",
+		*address ? "the peer has no link for it" : "a message has no reply-to that will do");
+	return true;
+}
+
+/* The same link goes on being used while messages look alike. */
+bool answering_answer(
+	struct receiver *r, struct incoming *in, pn_delivery_t *d, const char *bytes, size_t length)
+{
+	struct answer_form *f = &in->answer;
+	if (!answer_form_fits(f, &in->stamp)) {
+		answer_form_make(f, &in->stamp, bytes);
+		in->answer_to = NULL;
+	}
+	struct answer_link *l = in->answer_to;
+	if (!l)
+		l = in->answer_to = choose_link(r, in);
+	if (!l || !l->link) {
+		in->answer_to = NULL; /* there may be one for the next message */
+		return count_unanswerable(r, in);
+	}
+	enum time_cause cause = obstacle(l);
+	if (cause != TIME_BUSY) {
+		if (cause < r->answering.waits)
+			r->answering.waits = cause;
+		return false;
+	}
+	answer_form_fill(f, &in->stamp, bytes);
+	size_t body_at = in->stamp.body_section_at;
+	send_answer(l, f, bytes + body_at, answer_body_end(&in->stamp, bytes, length) - body_at,
+		pn_delivery_settled(d));
+	r->worker.stats.n.answers++;
+	r->answered = true;
+	return true;
+}
+
+/* What waits is tried again. A link that the peer says nothing about has been refused. */
+void answering_turn(struct receiver *r, int64_t now_ns)
+{
+	struct answer_link *l, *next;
+	r->answering.waits = TIME_IDLE;
+	if (!r->answering.opening)
+		return;
+	for (l = TAILQ_FIRST(&r->answering.links); l; l = next) {
+		next = TAILQ_NEXT(l, next);
+		if (l->attached)
+			continue;
+		if (now_ns >= l->by_ns)
+			engine_detach(&r->worker.engine, l->link);
+		else
+			engine_turn_by(&r->worker.engine, l->by_ns);
+	}
+}

@@ -1,0 +1,123 @@
+/* awaited: what was added is found until it is removed, in whatever order. */
+#include "awaited.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NUMBERS 3000
+
+static void assert_awaited(const struct awaited *a, uint64_t number)
+{
+	const struct awaited_message *m = awaited_find(a, number);
+	assert_non_null(m);
+	assert_true(m->number == number && m->since_ns == (int64_t)number + 5);
+}
+
+static void add(struct awaited *a, uint64_t number)
+{
+	awaited_add(a, number, (int64_t)number + 5, false);
+}
+
+static void take(struct awaited *a, uint64_t number)
+{
+	assert_awaited(a, number);
+	awaited_remove(a, awaited_find(a, number));
+	assert_null(awaited_find(a, number));
+}
+
+/* Before there is a table, and after. */
+static void test_nothing(void **state)
+{
+	(void)state;
+	struct awaited a = {0};
+	assert_null(awaited_find(&a, 0));
+	awaited_give_up(&a);
+	add(&a, 0);
+	assert_awaited(&a, 0);
+	assert_null(awaited_find(&a, 1));
+	take(&a, 0);
+	awaited_free(&a);
+	assert_null(awaited_find(&a, 0));
+}
+
+/* In the order in which they came, a few at a time, for long; one of them stays. */
+static void test_a_moving_window(void **state)
+{
+	(void)state;
+	static const uint64_t FIRST[] = {1, 1000, UINT64_MAX - 50000};
+	for (size_t f = 0; f < 3; f++) {
+		struct awaited a = {0};
+		uint64_t first = FIRST[f];
+		add(&a, first);
+		for (uint64_t i = 1; i < 100000; i++) {
+			add(&a, first + i);
+			if (i > 100)
+				take(&a, first + i - 100);
+		}
+		assert_awaited(&a, first);
+		assert_int_equal(a.count, 101);
+		assert_int_equal(a.depth, 101);
+		assert_true(a.capacity <= 512);
+		awaited_free(&a);
+	}
+}
+
+/* In an order of chance, among numbers of chance. */
+static void test_any_order(void **state)
+{
+	(void)state;
+	struct awaited a = {0};
+	static uint64_t numbers[NUMBERS];
+	srand(1);
+	for (size_t i = 0; i < NUMBERS; i++) {
+		numbers[i] = (uint64_t)rand() << 33 ^ (uint64_t)rand() << 11 ^ i;
+		add(&a, numbers[i]);
+	}
+	for (size_t left = NUMBERS; left; left--) {
+		size_t i = (size_t)rand() % left;
+		take(&a, numbers[i]);
+		numbers[i] = numbers[left - 1];
+		if (left % 100 == 0)
+			for (size_t j = 0; j < left - 1; j++)
+				assert_awaited(&a, numbers[j]);
+	}
+	assert_int_equal(a.count, 0);
+	assert_int_equal(a.depth, 0);
+	awaited_free(&a);
+}
+
+/* What is settled and unanswered is still found, and does not count. */
+static void test_give_up(void **state)
+{
+	(void)state;
+	struct awaited a = {0};
+	awaited_add(&a, 1, 6, true);
+	awaited_add(&a, 2, 7, false);
+	awaited_add(&a, 3, 8, true);
+	awaited_give_up(&a);
+	awaited_give_up(&a);
+	assert_int_equal(a.count, 3);
+	assert_int_equal(a.depth, 1);
+	take(&a, 1);
+	assert_int_equal(a.depth, 1);
+	take(&a, 2);
+	assert_int_equal(a.depth, 0);
+	take(&a, 3);
+	assert_int_equal(a.count, 0);
+	awaited_free(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_a_moving_window),
+		cmocka_unit_test(test_any_order),
+		cmocka_unit_test(test_give_up),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
