@@ -20,6 +20,7 @@
 #define POLLER_H
 
 #include "stats.h"
+#include "waking.h"
 
 #include <poll.h>
 #include <proton/reactor.h>
@@ -42,6 +43,7 @@ struct poller {
 	int parked_fd;              /* epoll; -1: none has been parked yet */
 	int64_t parked_deadline_ms; /* no later than any deadline of those parked; INT64_MAX */
 	int64_t poll_ns;            /* what a poll() that need not wait takes */
+	struct waking waking;
 	pn_collector_t *events;     /* the reactor's queue, whose head is being handled */
 
 	/* set by the owner, once */

@@ -326,6 +326,26 @@ static int64_t measure_poll_ns(struct poller *p)
 	return least_ns;
 }
 
+/* Waits until a descriptor is ready, as poll() says, or LEFT have passed since BEFORE. */
+static int rest(struct poller *p, int64_t before_ns, int64_t left_ns)
+{
+	size_t count = p->in_use + 1 + p->guest_count;
+	if (left_ns == INT64_MAX)
+		return poll(p->fds, count, -1);
+	int64_t sleep_ns = waking_sleep_ns(&p->waking, left_ns);
+	struct timespec timeout = {sleep_ns / NS_PER_S, sleep_ns % NS_PER_S};
+	int ready = ppoll(p->fds, count, &timeout, NULL);
+	if (ready)
+		return ready;
+	int64_t now_ns = clock_monotonic_ns(), due_ns = before_ns + left_ns;
+	waking_learn(&p->waking, now_ns - before_ns - sleep_ns);
+	while (!ready && now_ns < due_ns && due_ns - now_ns < WAKING_SPIN_MAX_NS) {
+		ready = poll(p->fds, count, 0);
+		now_ns = clock_monotonic_ns();
+	}
+	return ready;
+}
+
 /* Books the wait under its cause. What poll() itself takes is work: what was ready at once has not
  * been waited for. */
 void poller_wait(struct poller *p)
@@ -339,10 +359,7 @@ void poller_wait(struct poller *p)
 	if (!p->poll_ns)
 		p->poll_ns = measure_poll_ns(p);
 	int64_t before_ns = clock_monotonic_ns();
-	int64_t left_ns = time_left_ns(p, before_ns);
-	struct timespec timeout = {left_ns / NS_PER_S, left_ns % NS_PER_S};
-	int ready = ppoll(p->fds, p->in_use + 1 + p->guest_count,
-		left_ns == INT64_MAX ? NULL : &timeout, NULL);
+	int ready = rest(p, before_ns, time_left_ns(p, before_ns));
 	int64_t took_ns = clock_monotonic_ns() - before_ns;
 	if (took_ns > p->poll_ns)
 		p->time_ns[writing ? TIME_SOCKET : p->cause] += (uint64_t)(took_ns - p->poll_ns);

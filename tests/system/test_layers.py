@@ -16,7 +16,7 @@ FILE_LINES_MAX = 440
 MODULES = (
     "awaited big_endian clock encoding fatal field hex histogram kept lines mix outlet section"
     " units url",
-    "backoff batches content_check credit groups numbering pacer schedule sequence",
+    "backoff batches content_check credit groups numbering pacer schedule sequence waking",
     "put report report_columns report_csv report_hdr report_json report_text stats",
     "answer answer_links connections dialer endpoints engine listener message poller redirect"
     " security socket stamp text tls_verdict trace trap",
