@@ -3,7 +3,7 @@
 Layers, each of which imports only lower ones; tests/ppair/test_layers.py has them in full:
 
     cli
-    commands/*                  run sweep tune compare soak report; never one another
+    commands/*                  run sweep tune latency compare soak report; never one another
     output page plots formats tables comparison     what is shown; they read results alone
     experiment credit_search    points x repetitions, into a results directory
     pair peer host store certificates   one run; one process; one directory

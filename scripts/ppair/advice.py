@@ -249,7 +249,8 @@ def _broker(results: Results) -> Iterator[Warning]:
 
 def _backlog(results: Results) -> Iterator[Warning]:
     """Messages that wait in a broker's queue have been settled long ago."""
-    by_broker = {point.id for point in results.plan.points if point.spec.via is not None}
+    points = [] if results.plan.command == "latency" else results.plan.points  # it says so itself
+    by_broker = {point.id for point in points if point.spec.via is not None}
 
     def seen(runs: list[Run]) -> float | None:
         pairs = [(run.metrics.get("latency_p50_ns"), run.metrics.get(TRIP)) for run in runs]
@@ -266,6 +267,28 @@ def _backlog(results: Results) -> Iterator[Warning]:
         "receivers were slower than senders, and this is the latency of a queue that grew: send "
         "less (--max-unsettled) or receive more (--credit, --receivers)",
     )
+
+
+def _rate_missed(results: Results) -> Iterator[Warning]:
+    """Of runs that are meant to keep it; latency looks for those that do not."""
+
+    def seen(runs: list[Run]) -> float | None:
+        shares = [_missed_percent(run) for run in runs if run.metrics.get("rate_met") == 0]
+        return max(shares) if shares and results.plan.command != "latency" else None
+
+    yield from _at_points(
+        results,
+        "rate-missed",
+        seen,
+        "less was sent than was due, by up to {:.1f} %",
+        "the path, or psend itself, is slower than --send-rate: the longer it lasts, the higher "
+        "the latency; ppair latency finds what is sustained",
+    )
+
+
+def _missed_percent(run: Run) -> float:
+    target, achieved = run.metrics["target_per_s"], run.metrics.get("achieved_per_s")
+    return 100 * (1 - (achieved or 0.0) / target) if target else 0.0
 
 
 def _clock_error(results: Results) -> Iterator[Warning]:
@@ -320,6 +343,7 @@ RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "reconnects": _reconnects,
     "broker": _broker,
     "backlog": _backlog,
+    "rate-missed": _rate_missed,
     "clock-error": _clock_error,
     "negative-latency": _negative_latency,
 }

@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "one arrangement, repeated: a table of every repetition, their mean and spread",
     "sweep": "a grid of options, or a published experiment (--preset); can be resumed",
     "tune": "the smallest credit window that is nearly as good as any, and what a grant costs",
+    "latency": "latency against load, in open loop, and the highest rate that is sustained",
     "compare": "A against B: ratios with intervals, and in words whether they differ",
     "soak": "hours, or billions of messages: nothing lost, no growth, no slow-down",
     "report": "tables, plots and pages from results",

@@ -13,7 +13,7 @@ import shutil
 import signal
 import time
 from collections.abc import Coroutine, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,13 @@ async def _run_pair(spec: Spec, folder: Path, outcome: Outcome, observer: Observ
             after = await clocks.measure(spec)
     finally:
         clocks.record(spec, before, after, outcome.facts, outcome.metrics)
+
+
+async def settle(time_s: float) -> None:
+    """Lets what the last run has left behind come to rest; a signal ends that too."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(time_s):
+            await asyncio.Event().wait()  # which nobody sets
 
 
 async def measure_all(

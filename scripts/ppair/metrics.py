@@ -37,13 +37,27 @@ METRICS: tuple[Metric, ...] = (
     Metric("messages_per_s", "msg/s", "messages per second", 1),
     Metric("bytes_per_s", "MB/s", "body bytes, MB/s", 1, _MEGA),
     Metric("latency_p50_ns", "lat p50 us", "latency p50, us", -1, _US, False),
+    Metric("latency_p90_ns", "lat p90 us", "latency p90, us", -1, _US, False),
     Metric("latency_p99_ns", "lat p99 us", "latency p99, us", -1, _US, False),
+    Metric("latency_p999_ns", "lat p99.9 us", "latency p99.9, us", -1, _US, False),
     Metric("latency_max_ns", "lat max us", "latency maximum, us", -1, _US, False),
     Metric("latency_error_ns", "lat +- us", "clock error of the latency, us", -1, _US, False),
     Metric("latency_negative", "lat < 0", "latencies below 0", -1),
     Metric("settlement_p50_ns", "rtt p50 us", "round trip (settlement) p50, us", -1, _US, False),
     Metric("settlement_p99_ns", "rtt p99 us", "round trip (settlement) p99, us", -1, _US, False),
     Metric("settlement_max_ns", "rtt max us", "round trip (settlement) max, us", -1, _US, False),
+    Metric("round_trip_p50_ns", "answer p50 us", "round trip (answer) p50, us", -1, _US, False),
+    Metric("round_trip_p99_ns", "answer p99 us", "round trip (answer) p99, us", -1, _US, False),
+    Metric("round_trip_max_ns", "answer max us", "round trip (answer) max, us", -1, _US, False),
+    Metric("target_per_s", "target/s", "messages per second, as asked for", 0, compared=False),
+    Metric("achieved_per_s", "sent/s", "messages per second, as sent", 1),
+    Metric("send_delay_p50_ns", "delay p50 us", "send delay p50, us", -1, _US, False),
+    Metric("send_delay_p99_ns", "delay p99 us", "send delay p99, us", -1, _US, False),
+    Metric("send_delay_max_ns", "delay max us", "send delay maximum, us", -1, _US, False),
+    Metric("late", "late", "messages sent late", -1, compared=False),
+    Metric("skipped", "skipped", "messages given up", -1, compared=False),
+    Metric("backlog", "backlog", "messages due and not sent at the end", -1, compared=False),
+    Metric("rate_met", "rate met", "whether the rate was held", 1, compared=False),
     Metric("call_ns", "call ns", "one send call, ns", -1),
     Metric("psend_cpu_percent", "psend cpu %", "CPU of the senders, %", 0),
     Metric("precv_cpu_percent", "precv cpu %", "CPU of the receivers, %", 0),
@@ -95,8 +109,6 @@ def measure(
 
     PROCESSORS is how many there are on all hosts together.
     """
-    latency = histogram.merge([histogram.from_distribution(e["latency_ns"]) for e in precv])
-    settlement = histogram.merge([histogram.from_distribution(e["settlement_ns"]) for e in psend])
     span_s = common_span_s(precv)
     received = sum(event["measured_messages"] for event in precv)
     content = sum(event["content_bytes"] for event in precv)
@@ -104,10 +116,13 @@ def measure(
     return {
         "messages_per_s": _share(received, span_s),
         "bytes_per_s": _share(content, span_s),
-        **_percentiles("latency", latency),
+        **_percentiles("latency", precv, (50, 90, 99, 99.9)),
         "latency_error_ns": None,  # clocks.py knows it, if there are several
-        "latency_negative": latency.negative,
-        **_percentiles("settlement", settlement),
+        "latency_negative": merged(precv, "latency_ns").negative,
+        **_percentiles("settlement", psend),
+        **_percentiles("round_trip", psend),
+        **_percentiles("send_delay", psend),
+        **pacing(psend),
         "call_ns": _weighted(psend, "call_ns"),
         **_cpu("psend", psend),
         **_cpu("precv", precv),
@@ -211,12 +226,55 @@ def _weighted(events: Sequence[Event], key: str) -> float | None:
     return _share(math.fsum(value * count for value, count in known), sum(n for _, n in known))
 
 
-def _percentiles(name: str, merged: histogram.Histogram) -> dict[str, Value]:
-    return {
-        f"{name}_p50_ns": merged.percentile_ns(50),
-        f"{name}_p99_ns": merged.percentile_ns(99),
-        f"{name}_max_ns": merged.max_ns,
+OF_ALL = ("latency_ns", "settlement_ns")  # distributions that every program of its kind has
+
+
+def merged(events: Sequence[Event], name: str) -> histogram.Histogram:
+    """The distribution of that name, of all that have it; of none it is empty."""
+    found = [event[name] for event in events if name in OF_ALL or event.get(name)]
+    return histogram.merge([histogram.from_distribution(one) for one in found])
+
+
+def _percentiles(
+    name: str, events: Sequence[Event], percents: Sequence[float] = (50, 99)
+) -> dict[str, Value]:
+    """Of p99.9 the name is p999."""
+    found = merged(events, f"{name}_ns")
+    values: dict[str, Value] = {
+        f"{name}_p{percent:g}_ns".replace(".", ""): found.percentile_ns(percent)
+        for percent in percents
     }
+    return {**values, f"{name}_max_ns": found.max_ns}
+
+
+PACING = ("target_per_s", "achieved_per_s", "late", "skipped", "backlog", "rate_met")
+
+
+def pacing(psend: Sequence[Event]) -> dict[str, Value]:
+    """Of all senders in open loop together; `rate_met` is 1 if each has held its rate, else 0."""
+    paced = [event["pacing"] for event in psend if event.get("pacing")]
+    if not paced:
+        return dict.fromkeys(PACING)
+    return {
+        "target_per_s": math.fsum(each["target_per_s"] for each in paced),
+        "achieved_per_s": _sum([each["achieved_per_s"] for each in paced]),
+        "late": sum(each["late"] for each in paced),
+        "skipped": sum(each["skipped"] for each in paced),
+        "backlog": sum(backlog(event) for event in psend if event.get("pacing")),
+        "rate_met": int(all(each["rate_met"] for each in paced)),
+    }
+
+
+def backlog(event: Event) -> int:
+    """Messages that were due in an event's period, and were neither sent in it nor given up."""
+    sent = event.get("measured_messages", event["messages"]["sent"])
+    return int(event["pacing"]["due"] - sent - event["pacing"]["skipped"])
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """None if one of them is."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if len(known) == len(values) else None
 
 
 def _cpu(program: str, events: Sequence[Event]) -> dict[str, Value]:

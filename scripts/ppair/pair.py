@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import facts, host, metrics, secret, peer as peers
+from . import facts, host, metrics, phases, secret, peer as peers
 from .accounting import count, what_is_missing
 from .events import MISSHAPEN, SCHEMA, Event
 from .failure import Exit, Failure
@@ -145,9 +145,12 @@ async def _start_senders(
     receivers: Sequence[Peer],
     started: list[Peer],
 ) -> None:
+    start_ns = phases.common_start_ns(spec) if phases.in_step(spec) else None
     for index, receiver in zip(range(spec.senders), itertools.cycle(receivers)):
-        url = spec.via or _url(spec, listen_address(spec, receiver.host), receiver)
-        started.append(await _start(spec, PSEND, index, folder, outcome, observer, url))
+        to = [spec.via or _url(spec, listen_address(spec, receiver.host), receiver)]
+        if start_ns is not None:
+            to = [*phases.words(spec, index, start_ns), *to]
+        started.append(await _start(spec, PSEND, index, folder, outcome, observer, *to))
 
 
 def _join(address: str, port: int) -> str:

@@ -1,7 +1,8 @@
 """Pictures of a results directory, as SVG and PNG.
 
-A plan's plots are of kind "line" or "heat"; "distribution" and "time" are made from event files,
-and are there for results of one point without being asked for.
+A plan's plots are of kind "line" or "heat", or, of latency, "load", "percentiles" and "omission";
+"distribution" and "time" are made from event files, and are there for results of one point without
+being asked for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import files, plots_heat, plots_line, plots_style, plots_time, svg
+from . import files, plots_heat, plots_line, plots_load, plots_style, plots_time, svg
 from .failure import Exit, Failure, usage
 from .metrics import PRIMARY
 from .results import Plot, Results
@@ -29,6 +30,16 @@ DRAW: dict[str, Callable[[Results, Plot, bool], Figure]] = {
     "heat": plots_heat.draw,
     "distribution": plots_time.draw_distribution,
     "time": plots_time.draw_time,
+    "load": plots_load.draw_load,
+    "percentiles": plots_load.draw_percentiles,
+    "omission": plots_load.draw_omission,
+}
+# Of kinds that are made from more than metrics: whether there is anything to be drawn.
+HAS_DATA: dict[str, Callable[[Results], object]] = {
+    "distribution": plots_time.distribution_curves,
+    "load": plots_load.steps,
+    "percentiles": plots_load.step_curves,
+    "omission": plots_load.omission_curves,
 }
 DISTRIBUTION = Plot(
     "Time by percentile",
@@ -82,8 +93,8 @@ def pictures(results: Results) -> list[Picture]:
 def _has_data(results: Results, plot: Plot) -> bool:
     if plot.kind not in DRAW:
         raise Failure(Exit.INTERNAL, f'{results.directory}: plot of unknown kind "{plot.kind}"')
-    if plot.kind == "distribution":
-        return _try(lambda: plots_time.distribution_curves(results))
+    if plot.kind in HAS_DATA:
+        return _try(lambda: HAS_DATA[plot.kind](results))
     if plot.kind == "time":
         return _try(lambda: any(plots_time.timelines(results, y) for y in plot.y))
     return any(

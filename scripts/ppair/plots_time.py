@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import plots_style as style, run_files
@@ -75,14 +75,25 @@ def distribution_curves(results: Results) -> list[Curve]:
 
 def draw_distribution(results: Results, plot: Plot, bare: bool) -> Figure:
     """Percentiles on a logarithmic axis of 1 / (1 - p)."""
+    words = style.Words("", "") if bare else style.Words(plot.title, plot.note)
+    curves = distribution_curves(results)
+    looks = [style.look(index) for index in range(len(curves))]
+    return draw_curves(curves, looks, words)
+
+
+def draw_curves(
+    curves: Sequence[Curve],
+    looks: Sequence[style.Look],
+    words: style.Words,
+    title: str = "",
+    height: float = 2.6,
+) -> Figure:
+    """Each in its look; TITLE is that of the legend."""
     from matplotlib.lines import Line2D
 
-    curves = distribution_curves(results)
-    looks = [replace(style.look(index), marker="") for index in range(len(curves))]
     handles = [Line2D([], [], color=look.color, linestyle=look.dashes) for look in looks]
-    words = style.Words("", "") if bare else style.Words(plot.title, plot.note)
-    legend = style.Legend(handles, [one.label for one in curves])
-    figure, (axes,) = style.canvas(words, 1, 2.6, legend, right=0.35)
+    legend = style.Legend(handles, [one.label for one in curves], title)
+    figure, (axes,) = style.canvas(words, 1, height, legend, right=0.35)
     for one, look in zip(curves, looks):
         xs, ys = zip(*one.points)
         # all values of a bucket are shown as its highest

@@ -52,7 +52,7 @@ class Plot:
 class Plan:
     """What is to be measured, and how it is shown."""
 
-    command: str  # run, sweep, tune, compare, soak
+    command: str  # run, sweep, tune, latency, compare, soak
     title: str
     axes: tuple[Axis, ...]
     points: tuple[Point, ...]
@@ -139,7 +139,7 @@ class Results:
     why: str | None = None
     runs: list[Run] = field(default_factory=list)
     warnings: list[Warning] = field(default_factory=list)
-    findings: dict[str, Any] = field(default_factory=dict)  # of tune, compare, soak
+    findings: dict[str, Any] = field(default_factory=dict)  # of tune, latency, compare, soak
 
     def of_point(self, point: int) -> list[Run]:
         """Its runs, by repetition."""

@@ -53,12 +53,14 @@ def by_kind(results: Results, run: Run, peer: Peer) -> dict[str, Event]:
     return {e["event"]: e for e in read(results, run, peer) if e["event"] in KINDS}
 
 
-def distribution(results: Results, runs: list[Run], program: str) -> Histogram:
-    """Of all instances of a program in all RUNS, merged."""
-    parts = []
+def distribution(
+    results: Results, runs: list[Run], program: str, name: str | None = None
+) -> Histogram:
+    """Of all instances of a program in all RUNS, merged: its own one, or another that it has."""
+    member, parts = name or DISTRIBUTIONS[program], []
     for run in runs:
         for peer in peers(run, program):
             summary = first(results, run, peer, "summary")
-            if summary is not None:
-                parts.append(histogram.from_distribution(summary[DISTRIBUTIONS[program]]))
+            if summary is not None and summary.get(member) is not None:
+                parts.append(histogram.from_distribution(summary[member]))
     return histogram.merge(parts)

@@ -37,13 +37,17 @@ USUAL = (
     "latency_p99_ns",
     "settlement_p50_ns",
     "settlement_p99_ns",
+    "round_trip_p50_ns",
+    "round_trip_p99_ns",
+    "target_per_s",
+    "send_delay_p99_ns",
     "psend_cpu_percent",
     "precv_cpu_percent",
     "stalled_percent",
 )
 # Columns that are there if there is something to be seen.
 TROUBLE = (
-    *("latency_error_ns", "latency_negative"),
+    *("latency_error_ns", "latency_negative", "late", "skipped", "backlog"),
     *("reconnects", "disconnected_s", "resent", "duplicated"),
 )
 LIMIT = "limited by"
@@ -281,7 +285,7 @@ def _statistics(found: Aggregate | None, metric: Metric) -> list[str]:
 
 
 def finding_tables(results: Results) -> list[Table]:
-    """What tune, compare and soak have to show."""
+    """What tune, latency, compare and soak have to show."""
     return [finding_table(found) for found in results.findings.get("tables", ())]
 
 
@@ -334,10 +338,11 @@ def warning_lines(results: Results) -> list[str]:
 def all_tables(results: Results) -> list[Table]:
     """Those of the text report, the most important first.
 
-    What tune has measured is in its findings, by window; points in the order of the search are not
-    for people.
+    What tune and latency have measured is in their findings; points in the order of a search are
+    not for people.
     """
-    measured = [] if results.plan.command == "tune" else [main_table(results)]
+    searched = results.plan.command in ("tune", "latency") and results.findings
+    measured = [] if searched else [main_table(results)]
     return [*finding_tables(results), *measured, environment_table(results)]
 
 

@@ -19,6 +19,8 @@ psend-0 as "0" and so on. What the instances were told is kept in psend.0.told a
     ["exit", code]  ["die", signal name]
     "hang"            waits to be stopped: by SIGINT or SIGTERM, or the end of standard input
     ["ignore", name...]   signals, or "PARENT" for the end of standard input
+    ["knee", n]       psend: with --send-rate R, sends R messages, or n if that is less; precv: has
+                      100 times the latency if it gets more than n messages
     ["defy", fifo]    SIGINT does not end it, but is told there
     ["await", fifo]   until somebody writes into it
     ["tell", fifo]    writes into it, as soon as somebody reads it
@@ -85,6 +87,7 @@ Report:
 Run:
       --cpu=LIST                    run on these processors only
       --parent-fd=FD                end the run when the other side is closed
+      --start-at=NS                 no traffic before this time
 
   -h, --help                        print this help
   -V, --version                     print the version
@@ -98,6 +101,10 @@ OWN = {
     "psend": """\
       --max-unsettled=N             queue depth
       --presettled                  send settled
+      --batch=N                     send N messages at a time [1]
+      --catch-up=none|full          after a stall [full]
+      --poisson[=SEED]              exponential gaps
+      --send-rate=R                 R messages a second
       --content-size=N              body of N bytes [100]
       --content-string=S            body S
       --durable                     mark messages as durable
@@ -219,6 +226,14 @@ def summary_event(program: str, messages: int, code: int = 0, presettled: bool =
     }
 
 
+def pacing(messages: int, rate: float) -> dict:
+    """Members of a psend that has sent so many in a second, of RATE that were due."""
+    met = abs(messages - rate) <= max(rate / 1000, 1)
+    numbers = {"target_per_s": rate, "achieved_per_s": float(messages), "due": round(rate)}
+    more = {"late": 0, "skipped": 0, "rate_met": met}
+    return {"pacing": {**numbers, **more}, "send_delay_ns": distribution(messages, 50_000)}
+
+
 def merged(event: dict, more: dict) -> dict:
     """MORE in the place of what EVENT has, members of objects one by one; "" takes one out."""
     found = dict(event)
@@ -243,14 +258,21 @@ class Fake:
         self.messages = self.number("--messages", MESSAGES) if program == "psend" else 0
         self.watched = [0]
         self.defied: str | None = None
+        self.rate = float(self.word("--send-rate") or 0)
+        self.knee: int | None = None
         self.server: socket.socket | None = None
         if "--listen" in argv:
             host = argv[argv.index("--listen") + 1].rpartition(":")[0]
             self.server = socket.create_server((host, 0))
 
+    def word(self, name: str) -> str | None:
+        """What an option says, the last time."""
+        places = [index for index, word in enumerate(self.argv) if word == name]
+        return self.argv[places[-1] + 1] if places else None
+
     def number(self, name: str, default: int) -> int:
         """What an option says."""
-        return int(self.argv[self.argv.index(name) + 1]) if name in self.argv else default
+        return int(self.word(name) or default)
 
     # -- waiting --
 
@@ -284,6 +306,14 @@ class Fake:
 
     # -- steps --
 
+    def counted(self, event: dict) -> dict:
+        """With what the rate and the knee make of it."""
+        if self.rate:
+            event.update(pacing(self.messages, self.rate))
+        if self.program == "precv" and self.knee is not None and self.messages > self.knee:
+            event["latency_ns"] = distribution(self.messages, 20_000_000)
+        return event
+
     def say(self, event: dict) -> None:
         """One line."""
         self.raw(json.dumps(event) + "\n")
@@ -306,11 +336,13 @@ class Fake:
         self.say(merged({"event": "ready", **where, "address": None, "time_ns": 0}, more))
 
     def do_interval(self, more: dict = {}) -> None:  # noqa: B006
-        self.say(merged(interval_event(self.program, self.messages), more))
+        event = self.counted(interval_event(self.program, self.messages))
+        self.say(merged(event, more))
 
     def do_summary(self, more: dict = {}) -> None:  # noqa: B006
         settled = "--presettled" in self.argv
-        event = merged(summary_event(self.program, self.messages, presettled=settled), more)
+        event = summary_event(self.program, self.messages, presettled=settled)
+        event = merged(self.counted(event), more)
         self.say(event)
         self.code = event.get("exit_code", 0)
 
@@ -388,6 +420,11 @@ class Fake:
     def do_tell(self, fifo: str) -> None:
         with open(fifo, "w") as listener:
             listener.write(".")
+
+    def do_knee(self, messages: int) -> None:
+        self.knee = messages
+        if self.rate:
+            self.messages = min(round(self.rate), messages)
 
     def do_defy(self, fifo: str) -> None:
         self.defied = fifo

@@ -46,6 +46,9 @@ def _run(
     )
 
 
+MISSED = {"target_per_s": 1000.0, "achieved_per_s": 925.0, "rate_met": 0}
+
+
 def _results(*runs: Run, governor: str | None = None) -> Results:
     """Runs of a point are its repetitions, in this order."""
     ids = sorted({run.point for run in runs} | {0})
@@ -122,7 +125,7 @@ def test_every_code_is_in_the_list_and_has_a_rule() -> None:
     busy.append(_share(_run(1000, precv_busy=0.95, point=2, **bad), 10.0))
     broker = _run(1000, limit="broker", point=3, **bad)
     more = {"reconnects": 1, "latency_p50_ns": 90, "settlement_p50_ns": 10, "latency_negative": 1}
-    busy.append(_with(_far(broker, 50), **more))
+    busy.append(_with(_far(broker, 50), **more, **MISSED))
     found = {w.code: w for w in advice.warnings(_by_broker(_results(*busy, governor="powersave")))}
     assert tuple(found) == advice.CODES
     for warning in found.values():
@@ -280,6 +283,22 @@ def test_messages_that_wait_at_a_broker(latency: int, settlement: int | None, se
     found = {w.code: w for w in advice.warnings(_by_broker(_results(run)))}
     assert ("backlog" in found) == seen and "backlog" not in _codes(run)
     assert not seen or "up to 9 times" in found["backlog"].seen
+
+
+# ---- open loop ----
+
+
+def _missed(command: str, **more: float) -> dict[str, advice.Warning]:
+    run = _run()
+    results = _results(store.replace(run, metrics={**run.metrics, **MISSED, **more}))
+    results.plan = store.replace(results.plan, command=command)
+    return {warning.code: warning for warning in advice.warnings(results)}
+
+
+def test_a_rate_that_was_missed() -> None:
+    """Not where such rates are looked for."""
+    assert "by up to 7.5 %" in _missed("run")["rate-missed"].seen
+    assert not _missed("run", rate_met=1) and not _missed("latency")
 
 
 # ---- clocks ----

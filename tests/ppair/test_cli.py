@@ -125,8 +125,8 @@ def test_a_refusal_is_one_line_of_ascii(
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ([], "which command? run, sweep, tune, compare, soak, report; see --help"),
-        (["walk"], "walk: unknown command; there are run, sweep, tune, compare, soak, report"),
+        ([], "which command? run, sweep, tune, latency, compare, soak, report; see --help"),
+        (["walk"], "walk: unknown command; there are run, sweep, tune, latency, compare, soak, report"),
         (["run", "two\nlines"], "unrecognized arguments: two\\nlines"),
         (["run", "--psend", "\u00e9"], 'psend: "\\xe9" is not an option; ppair sets the URL'),
         (

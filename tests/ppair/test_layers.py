@@ -33,18 +33,19 @@ STACK: tuple[tuple[str, ...], ...] = (
     (  # numbers
         *("metrics", "facts", "accounting", "advice", "verdicts", "hgrm", "clock_error"),
         *("inference", "fits", "credit_fits", "size_cost", "tuning"),
+        *("sustain", "slo"),
     ),
     ("results", "preset", "plots_scale"),  # what is planned and what came out
     (  # one run
         *("store", "run_files", "host", "peer", "pair", "arrangement", "progress"),
-        *("certificates", "clocks"),
+        *("certificates", "clocks", "phases"),
     ),
     ("experiment", "provenance", "distributions", "tables", "plots_style"),
-    ("comparison", "credit_search", "batch_table"),
-    ("tasks_table",),
+    ("comparison", "credit_search", "latency_search", "batch_table"),
+    ("tasks_table", "latency_tables"),
     ("preset_batch", "preset_tasks"),
     ("presets",),
-    ("plots_heat", "plots_line", "plots_time", "formats_iperf", "formats_quiver"),
+    ("plots_heat", "plots_line", "plots_load", "plots_time", "formats_iperf", "formats_quiver"),
     ("plots", "formats"),
     ("page",),
     ("output",),
@@ -74,7 +75,9 @@ SAME_LAYER = {
     ("clocks", "host"),
     ("pair", "host"),
     ("pair", "peer"),
+    ("pair", "phases"),
     ("peer", "host"),
+    ("plots_load", "plots_time"),
     ("tables", "provenance"),
 }
 # What it may name in type hints alone, so that it is not imported when ppair runs.
@@ -89,8 +92,8 @@ FOR_TYPES = {
 }
 # What shows results reads files alone.
 READERS = (
-    "provenance distributions tables plots_style plots_heat plots_line plots_time plots page "
-    "formats formats_iperf formats_quiver commands.report"
+    "provenance distributions tables plots_style plots_heat plots_line plots_load plots_time plots "
+    "page formats formats_iperf formats_quiver commands.report"
 ).split()
 MEASURERS = {
     *("arrangement", "certificates", "clocks", "experiment", "host", "pair", "peer", "progress"),
@@ -98,7 +101,7 @@ MEASURERS = {
 
 # Libraries that only these modules may import.
 RESERVED = {
-    "matplotlib": {"plots_style", "plots_heat", "plots_line", "plots_time"},
+    "matplotlib": {"plots_style", "plots_heat", "plots_line", "plots_load", "plots_time"},
     "numpy": {"ranks", "inference", "fits", "credit_fits", "plots_heat"},
     "scipy": {"ranks", "inference", "fits", "credit_fits"},
     "rich": {"progress"},
@@ -226,7 +229,7 @@ def test_libraries(file: Path) -> None:
         assert library in sys.stdlib_module_names or library in HEAVY, library
 
 
-@pytest.mark.parametrize("command", ["run", "sweep", "soak"])
+@pytest.mark.parametrize("command", ["run", "sweep", "latency", "soak"])
 def test_libraries_are_loaded_when_they_are_needed(command: str) -> None:
     """Which is not before a run, whose processors they would share."""
     program = (

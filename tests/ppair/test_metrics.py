@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_peer import EPOCH_NS, distribution, merged, options, start_event, summary_event
+from fake_peer import (
+    EPOCH_NS,
+    distribution,
+    merged,
+    options,
+    pacing,
+    start_event,
+    summary_event,
+)
 from ppair import facts, metrics
 from ppair.events import Event
 
@@ -264,3 +272,50 @@ def test_options_of_which_facts_are_made_are_those_of_the_programs() -> None:
     """So that the fake does not hide that a name is another one."""
     assert set(options("psend")) == {"cpu", "content_size_bytes", "content_string", "sndbuf_bytes"}
     assert set(options("precv")) == {"cpu", "credit", "rcvbuf_bytes"}
+
+
+# ---- open loop ----
+
+
+def _paced(messages: int, rate: float, **more: Any) -> Event:
+    return merged(_psend(messages, **pacing(messages, rate)), more)
+
+
+def test_open_loops_are_added_up() -> None:
+    """Of two senders one has missed its rate, and skipped some of what it owed."""
+    late = {"pacing": {"late": 7, "skipped": 30}}
+    found = _measure([_paced(1000, 1000.0), _paced(900, 1000.0, **late)], [_precv(1900)])
+    assert (found["target_per_s"], found["achieved_per_s"]) == (2000, 1900)
+    assert (found["late"], found["skipped"], found["backlog"]) == (7, 30, 70)
+    assert found["rate_met"] == 0
+    assert _measure([_paced(1000, 1000.0)], [_precv()])["rate_met"] == 1
+
+
+def test_delays_and_round_trips_are_merged() -> None:
+    slow = _paced(1000, 1000.0, send_delay_ns=distribution(1000, 4_000_000))
+    asks = {"round_trip_ns": distribution(10, 70_000)}
+    found = _measure([_paced(1000, 1000.0), slow | asks, _psend(1000, round_trip_ns=None)], [])
+    assert found["send_delay_p50_ns"] == pytest.approx(50_000, rel=0.01)
+    assert found["send_delay_p99_ns"] == found["send_delay_max_ns"] == 4_000_000
+    assert found["round_trip_p50_ns"] == 70_000
+
+
+def test_more_percentiles_of_latency() -> None:
+    parts = [_precv(n, latency_ns=distribution(n, v)) for n, v in ((89, 100), (10, 200), (1, 250))]
+    found = _measure([_psend()], parts)
+    assert (found["latency_p90_ns"], found["latency_p999_ns"]) == (200, 250)
+
+
+def test_of_older_programs_there_is_no_open_loop() -> None:
+    """Nor of those that are not in one."""
+    for more in ({}, {"pacing": None, "send_delay_ns": None, "round_trip_ns": None}):
+        found = _measure([_psend(**more)], [_precv()])
+        names = [*metrics.PACING, "send_delay_p99_ns", "round_trip_p50_ns"]
+        assert {found[name] for name in names} == {None}
+
+
+def test_backlog_is_of_the_period() -> None:
+    """Of a summary, what was sent in the warm-up is not in it."""
+    event = {"messages": {"sent": 500}, "pacing": {"due": 310, "skipped": 4}}
+    assert metrics.backlog({**event, "measured_messages": 300}) == 6
+    assert metrics.backlog({**event, "messages": {"sent": 310}}) == -4
