@@ -43,6 +43,7 @@ static const char *const VARIANTS[] = {
 	"--drain-batch 1 --ack-frequency 100 -m 1000",
 	"--forever --max-frame 512 --session-window 2Ki --credit 2000",
 	"--forever --receive-rate 1000000 --idle-timeout 1h",
+	"--forever --reply --credit 4",
 };
 #define VARIANT_COUNT (sizeof VARIANTS / sizeof *VARIANTS)
 
@@ -120,6 +121,7 @@ static void check_sums(const struct worker *w)
 	const struct counters *n = &w->stats.n;
 	require(n->reordered <= n->skipped);
 	require(n->no_timestamp <= n->messages && n->no_sequence <= n->messages + n->duplicated);
+	require(n->answers + n->unanswerable <= n->messages + n->duplicated);
 	require(n->messages < UINT32_MAX && n->aborted < UINT32_MAX);
 }
 
@@ -254,6 +256,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	*the_receiver = v->receiver;
 	worker_start(&the_receiver->worker, the_options, the_role, the_receiver);
 	require(STAILQ_EMPTY(&the_receiver->links));
+	require(TAILQ_EMPTY(&the_receiver->answering.links));
 	worker_join(&the_receiver->worker);
 	numbering_free_all(&the_receiver->numberings);
 	hang_up();

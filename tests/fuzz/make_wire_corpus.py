@@ -14,12 +14,14 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "system"))
 
+from proton import Described, Message, ulong  # noqa: E402
+
 import amqp  # noqa: E402
 import pair  # noqa: E402
 import relay  # noqa: E402
 import wire  # noqa: E402
 
-FOREVER, COUNTED, REJECTING, ONE_BY_ONE, NARROW, PACED = range(6)  # fuzz_wire's variants
+FOREVER, COUNTED, REJECTING, ONE_BY_ONE, NARROW, PACED, ANSWERING = range(7)  # fuzz_wire's variants
 ALL_AT_ONCE = 0
 
 
@@ -80,6 +82,42 @@ def _interleaved() -> list[bytes]:
     return [session, *(one for both in zip(first, second) for one in both)]
 
 
+def _question(number: int, **fields: object) -> bytes:
+    """A message that asks for an answer."""
+    message = Message(id=f"id-{number}", reply_to="to", body=b"x", inferred=True, **fields)
+    message.properties = {"sn": ulong(number), "ts": number}
+    return bytes(message.encode())
+
+
+def _answers() -> list[bytes]:
+    """A link for answers with little credit, one that asks for an address, messages of several
+    kinds, the end of a link."""
+    settings = {"role": wire.RECEIVER, "target": wire.node(wire.TARGET)}
+    dynamic = Described(ulong(wire.SOURCE), [None, None, None, None, True])
+    return [
+        wire.frame(
+            wire.ATTACH, name="a", handle=1, source=wire.node(wire.SOURCE, "to"), **settings
+        ),
+        wire.frame(wire.ATTACH, name="b", handle=2, source=dynamic, **settings),
+        wire.frame(
+            wire.FLOW,
+            next_incoming_id=0,
+            incoming_window=wire.WINDOW,
+            next_outgoing_id=0,
+            outgoing_window=wire.WINDOW,
+            handle=1,
+            delivery_count=0,
+            credit=2,
+        ),
+        wire.transfer(1, _question(1), settled=False),
+        wire.transfer(2, _question(2)),
+        wire.transfer(3, _question(3)),
+        wire.frame(wire.DISPOSITION, role=wire.RECEIVER, first=0, settled=True),
+        wire.frame(wire.DETACH, handle=1, closed=True),
+        wire.transfer(4, wire.message(4)),
+    ]
+
+
 SEEDS: dict[str, tuple[int, int, Callable[[str], None]]] = {
     "presettled": (FOREVER, ALL_AT_ONCE, psend("-m", "3", "--presettled", "--content-size", "5")),
     "at_least_once": (COUNTED, ALL_AT_ONCE, psend("-m", "3", "--content-size", "5")),
@@ -98,6 +136,8 @@ SEEDS: dict[str, tuple[int, int, Callable[[str], None]]] = {
             wire.frame(wire.DISPOSITION, role=wire.SENDER, first=2, settled=True),
         ),
     ),
+    "round_trip": (ANSWERING, ALL_AT_ONCE, psend("--round-trip", "-m", "3", "--content-size", "5")),
+    "answers": (ANSWERING, ALL_AT_ONCE, scripted(*_answers())),
     "interleaved": (FOREVER, ALL_AT_ONCE, scripted(*_interleaved())),
     "heartbeats": (
         REJECTING,
@@ -109,12 +149,13 @@ SEEDS: dict[str, tuple[int, int, Callable[[str], None]]] = {
 
 def record(send: Callable[[str], None]) -> bytes:
     """All that precv gets from a client."""
-    receiver, url = pair.listen("precv", "--max-frame", "512")
+    receiver, url = pair.listen("precv", "--max-frame", "512", "--reply")
     between = relay.start(url)
+    between.recorded = bytearray()
     send(between.url)
     pair.finish(receiver)
-    assert len(between.pipes) == 1
-    recorded = bytes(between.pipes[0].recorded[relay.TO_SERVER])
+    assert between.accepted == 1
+    recorded = bytes(between.recorded)
     relay.end_all()
     wire.close_sockets()
     return recorded

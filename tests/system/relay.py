@@ -56,6 +56,7 @@ class Relay:
         self.changed = threading.Condition()
         self.accepted = 0  # connections
         self.passed = 0  # bytes from clients
+        self.recorded: bytearray | None = None  # those bytes, if somebody makes it a bytearray
         self.pipes: list[Pipe] = []
         self.thread = self._start()
 
@@ -193,6 +194,8 @@ class Relay:
             if self.cut_after is not None:
                 part = part[: self.cut_after - self.passed]
             self.passed += len(part)
+            if self.recorded is not None:
+                self.recorded += part
             self.changed.notify_all()
         return part
 
