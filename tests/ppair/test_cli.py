@@ -126,7 +126,10 @@ def test_a_refusal_is_one_line_of_ascii(
     ("words", "why"),
     [
         ([], "which command? run, sweep, tune, latency, compare, soak, report; see --help"),
-        (["walk"], "walk: unknown command; there are run, sweep, tune, latency, compare, soak, report"),
+        (
+            ["walk"],
+            "walk: unknown command; there are run, sweep, tune, latency, compare, soak, report",
+        ),
         (["run", "two\nlines"], "unrecognized arguments: two\\nlines"),
         (["run", "--psend", "\u00e9"], 'psend: "\\xe9" is not an option; ppair sets the URL'),
         (
