@@ -1,7 +1,7 @@
 """ppair latency with the real pair: directly, by way of a broker, interrupted; senders in step.
 
-The path is made slow by its receiver, so that its limit is known and far from the machine's. What is
-measured here is counts and ratios; where a busy machine can be in the way, a run is tried again.
+The path is made slow by its receiver, so that its limit is known and far from the machine's. What
+is measured here is counts and ratios; where a busy machine can be in the way, a run is tried again.
 """
 
 from __future__ import annotations
