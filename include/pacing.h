@@ -38,8 +38,18 @@ void pacing_turn(struct pacing *p, int64_t now_ns);
 /* The last message was sent, at NOW or before. */
 void pacing_end(struct pacing *p, int64_t now_ns);
 
-/* Takes the message that is next, which is sent at SENT. Returns when it was due, monotonic. */
-int64_t pacing_take(struct pacing *p, int64_t sent_ns);
+/* Takes the message that is next, which is sent at SENT; the backlog is not 0. Returns when it was
+ * due, monotonic. */
+static inline int64_t pacing_take(struct pacing *p, int64_t sent_ns)
+{
+	int64_t due_ns = schedule_due_ns(&p->next);
+	int64_t delay_ns = sent_ns - due_ns;
+	schedule_take(&p->next);
+	p->backlog--;
+	p->stats->n.late += delay_ns > SCHEDULE_LATE_NS;
+	histogram_record(&p->stats->timings[TIMING_SEND_DELAY], delay_ns);
+	return due_ns;
+}
 
 /* What a message that was DUE then has as its time stamp. */
 static inline int64_t pacing_stamp_ns(const struct pacing *p, int64_t due_ns)

@@ -39,9 +39,9 @@ static void read_offset(struct pacing *p, int64_t now_ns)
 /* What is due long ago, unless it is only one gap. */
 static void skip(struct pacing *p, int64_t now_ns)
 {
-	int64_t late_ns = SCHEDULE_LATE_NS;
-	if (p->next.gap_ns > late_ns)
-		late_ns = p->next.gap_ns < INT64_MAX ? (int64_t)p->next.gap_ns : INT64_MAX;
+	int64_t late_ns = schedule_gap_ns(&p->next);
+	if (late_ns < SCHEDULE_LATE_NS)
+		late_ns = SCHEDULE_LATE_NS;
 	uint64_t skipped = schedule_pass(&p->next, now_ns - late_ns - 1);
 	p->stats->n.slots_skipped += skipped;
 	p->backlog -= skipped;
@@ -72,16 +72,4 @@ void pacing_end(struct pacing *p, int64_t now_ns)
 	int64_t next_ns = schedule_due_ns(&p->next);
 	if (next_ns < INT64_MAX && next_ns > now_ns)
 		p->stats->n.paced_ns = (uint64_t)(next_ns - p->next.start_ns);
-}
-
-/* There is one: the backlog is not 0. */
-int64_t pacing_take(struct pacing *p, int64_t sent_ns)
-{
-	int64_t due_ns = schedule_due_ns(&p->next);
-	int64_t delay_ns = sent_ns - due_ns;
-	schedule_take(&p->next);
-	p->backlog--;
-	p->stats->n.late += delay_ns > SCHEDULE_LATE_NS;
-	histogram_record(&p->stats->timings[TIMING_SEND_DELAY], delay_ns);
-	return due_ns;
 }
