@@ -7,8 +7,8 @@
  * Measuring begins when the sender's link is attached, and with --round-trip the one for answers,
  * or when the receiver's first message comes. The clock stops at the last message received, sent or
  * settled, or the last answer; for a sender that is ended while it waits, then; with --duration, at
- * its end. So the last note's time may lie before that of the last period, in which nothing happened
- * then.
+ * its end. So the last note's time may lie before that of the last period, in which nothing
+ * happened then.
  */
 #ifndef WORKER_H
 #define WORKER_H

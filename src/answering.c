@@ -297,7 +297,8 @@ static bool count_unanswerable(struct receiver *r, const struct incoming *in)
 	const char *address = in->answer.address;
 	r->worker.stats.n.unanswerable++;
 	tell(r, address, "",
-		*address ? "the peer has no link for it" : "a message has no reply-to that will do");
+		*address ? "the peer has no link for it"
+			 : "a message has no reply-to that will do");
 	return true;
 }
 
