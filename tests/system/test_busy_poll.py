@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 import time
+from pathlib import Path
 
+import certificates
 import faults
 import pair
 import pytest
@@ -109,6 +111,17 @@ def test_standard_input() -> None:
     lines.stdout.close()
     lines.wait(pair.DEADLINE_S)
     pair.assert_delivered(psend, precv, 3)
+
+
+def test_tls(tmp_path: Path) -> None:
+    """Of which there is something to be written that is no message."""
+    authority = certificates.Authority(tmp_path, "authority")
+    own = authority.issue("localhost", certificates.ADDRESSES)
+    receiver, url = pair.listen("precv", "--reply", *own.options, *SPINS)
+    words = ["--round-trip", "-m", "500", "--tls-ca", authority.file, *SPINS]
+    psend = pair.run("psend", f"amqps://{url}", *words)
+    pair.assert_delivered(psend, pair.finish(receiver), 500)
+    assert psend.messages["answered"] == 500
 
 
 @SETTLE
