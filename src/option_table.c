@@ -110,7 +110,7 @@ const struct option_row option_table[] = {
 		.help = "send N messages at a time: N when they are due, or, without --send-rate, "
 			"N when --max-unsettled has room for so many"},
 	{ROW(PSEND, OPTIONAL_COUNT, KEY_LONG_ONLY, "poisson", poisson_seed), .argument = "SEED",
-		.shown = "even gaps", .min = 1, .max = SEED_MAX,
+		.shown = "even gaps", .min = 1, .max = OPTIONS_SEED_MAX,
 		.help = "exponential gaps in the schedule of --send-rate, the same for the same "
 			"SEED"},
 	{ROW(PSEND, CHOICE, KEY_LONG_ONLY, "catch-up", catch_up), .choices = CATCH_UPS,
