@@ -323,10 +323,10 @@ static void time_batch(struct sender *s, struct outgoing *o, pn_delivery_t *d, i
 {
 	struct stats *stats = &s->worker.stats;
 	struct batch batch;
-	enum batches_settled settled = batches_settle(&o->batches, number_of(d), &batch);
-	if (settled == BATCHES_FIRST || settled == BATCHES_ONLY)
+	unsigned settled = batches_settle(&o->batches, number_of(d), &batch);
+	if (settled & BATCHES_FIRST)
 		stats_time(stats, TIMING_BATCH_FIRST, now_ns - batch.began_ns);
-	if (settled != BATCHES_LAST && settled != BATCHES_ONLY)
+	if (!(settled & BATCHES_LAST))
 		return;
 	stats_time(stats, TIMING_BATCH_LAST, now_ns - batch.began_ns);
 	if (s->options->tsc)
