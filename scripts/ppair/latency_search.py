@@ -168,7 +168,7 @@ async def _find_sustainable(search: Search, first: float) -> None:
         rate = sustain.next_rate(search.trials, first, search.within)
         if rate is None or (search.trials and time.monotonic() > deadline_s):
             return
-        run = await _probe(search, SEARCH, search.trials, rate)
+        run = await _probe(search, SEARCH, rate)
         passed = run.folder not in search.troubles
         search.trials.append(Trial(rate, passed, run.metrics.get(PRIMARY)))
 
@@ -190,7 +190,7 @@ async def _find_slo(search: Search, slo: Slo) -> None:
             return
         if rate > sustainable:  # a step was below its limit at last
             return
-        run = await _probe(search, SLO, search.slo_trials, rate)
+        run = await _probe(search, SLO, rate)
         search.slo_trials.append(Trial(rate, is_met(search, run, slo)))
 
 
@@ -201,7 +201,7 @@ def is_met(search: Search, run: Run, slo: Slo) -> bool:
     return slo.is_met(run_files.distribution(search.results, [run], PRECV))
 
 
-async def _probe(search: Search, kind: str, trials: Sequence[Trial], rate: float) -> Run:
+async def _probe(search: Search, kind: str, rate: float) -> Run:
     """A short run; another one of a point that has the rate already."""
     labels = {search.rates[label]: label for label in search.rates}
     number = len([label for label in search.rates if label.startswith(kind)]) + 1

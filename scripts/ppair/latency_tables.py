@@ -95,7 +95,7 @@ def findings(search: Search) -> dict[str, Any]:
         "not_sustained_per_s": ends.high_per_s,
         "certain": sustain.is_certain(search.trials, search.within),
         "steps": [asdict(step) for step in steps],
-        "slo": _slo_numbers(search, steps) if search.slo else None,
+        "slo": _slo_numbers(search) if search.slo else None,
     }
     found = [step_table(loop, steps)] if steps else []
     found += [_search_table(search, SEARCH, "How the highest rate was found")]
@@ -109,7 +109,7 @@ def findings(search: Search) -> dict[str, Any]:
     }
 
 
-def _slo_numbers(search: Search, steps: list[Step]) -> dict[str, Any]:
+def _slo_numbers(search: Search) -> dict[str, Any]:
     """`every` is true if all that is sustained meets it, `per_s` the highest rate that does."""
     assert search.slo
     ends = sustain.bracket(search.slo_trials)
@@ -242,7 +242,7 @@ def _sentences(
     if over and not over.kept_up and over.latency_ns["p99"] is not None:
         yield _overload_sentence(loop, over)
     if search.slo:
-        yield _slo_sentence(search, steps, numbers)
+        yield _slo_sentence(search, numbers)
 
 
 def _rate_sentence(numbers: dict[str, Any]) -> str:
@@ -274,7 +274,7 @@ def _overload_sentence(loop: Step | None, over: Step) -> str:
     return f"{text}."
 
 
-def _slo_sentence(search: Search, steps: list[Step], numbers: dict[str, Any]) -> str:
+def _slo_sentence(search: Search, numbers: dict[str, Any]) -> str:
     slo, found = search.slo, numbers["slo"]
     assert slo
     what = f"{slo.name} of the latency below {time_words(slo.limit_ns)}"
