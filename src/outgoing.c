@@ -187,7 +187,8 @@ static uint64_t depth_of(const struct sender *s, struct outgoing *o, bool again)
 					   : (uint64_t)pn_link_unsettled(o->link);
 }
 
-/* How many the queue depth lets go: of batches, whole ones. */
+/* How many messages the queue depth lets go. Batches are let go whole: while one that was let go is
+ * not sent to its end, that is what is left of it. */
 static uint64_t depth_left(const struct sender *s, struct outgoing *o, uint64_t depth)
 {
 	uint64_t left = depth < s->max_unsettled ? s->max_unsettled - depth : 0;

@@ -143,8 +143,8 @@ bool report_rate_met(const struct report_run *run, const struct report_period *p
 	const struct counters *n = &p->stats.n;
 	double due = (double)n->due;
 	double just_due = run->send_rate_per_s * SCHEDULE_LATE_NS / NS_PER_S;
-	double due_together = run->batch ? (double)run->batch : 1;
-	double allowed = fmax(due / 1000, due_together) + fmin(just_due, due);
+	double one = run->batch ? (double)run->batch : 1;
+	double allowed = fmax(due / 1000, one) + fmin(just_due, due);
 	return (double)n->messages + allowed >= due;
 }
 
