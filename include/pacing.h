@@ -29,17 +29,25 @@ struct pacing {
 
 void pacing_create(struct pacing *p, const struct options *o, struct stats *stats);
 
-/* Traffic begins. With --start-at the schedule is in step with that time. */
-void pacing_begin(struct pacing *p, int64_t start_at_ns, int64_t now_ns);
+/* Traffic may begin since READY. With --start-at the schedule is in step with that time. */
+void pacing_begin(struct pacing *p, int64_t start_at_ns, int64_t ready_ns);
 
-/* Counts what has become due, and skips what is to be skipped. */
-void pacing_turn(struct pacing *p, int64_t now_ns);
+/* Counts what has become due, and skips what is to be skipped. No more is due than the LEFT
+ * messages that are to be sent. */
+void pacing_turn(struct pacing *p, uint64_t left, int64_t now_ns);
+
+/* The same, for a report. */
+void pacing_cut(struct pacing *p, uint64_t left, int64_t now_ns);
 
 /* The last message was sent, at NOW or before. */
 void pacing_end(struct pacing *p, int64_t now_ns);
 
-/* Takes the message that is next, which is sent at SENT. Returns when it was due, monotonic. */
-int64_t pacing_take(struct pacing *p, int64_t sent_ns);
+/* Takes the message that is next. Returns when it was due, monotonic. */
+int64_t pacing_take(struct pacing *p);
+
+/* It was sent; or will not be, now. Without --send-rate, nothing. */
+void pacing_count_sent(struct pacing *p, int64_t due_ns, int64_t sent_ns);
+void pacing_give_up(struct pacing *p);
 
 /* What a message that was DUE then has as its time stamp. */
 static inline int64_t pacing_stamp_ns(const struct pacing *p, int64_t due_ns)
