@@ -63,9 +63,10 @@ struct sender {
 	uint64_t max_unsettled; /* of a link */
 	bool alike;             /* messages differ in nothing but their stamp, and are not kept */
 	bool keeps;             /* unsettled messages */
-	bool times_batches;
-	bool waits;        /* for --start-at, when all else is ready */
-	uint64_t tsc_base; /* ticks at some time before the run */
+	bool notes;             /* when each message begins, for one of these: */
+	bool times_batches;     /* besides pacing.used and questions.used */
+	bool waits;             /* for --start-at, when all else is ready */
+	uint64_t tsc_base;      /* ticks at some time before the run */
 	int64_t tsc_base_ns;
 	STAILQ_HEAD(, outgoing) links;
 	STAILQ_HEAD(, outgoing) lost; /* links in whose place others are to come */

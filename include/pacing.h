@@ -42,12 +42,30 @@ void pacing_cut(struct pacing *p, uint64_t left, int64_t now_ns);
 /* The last message was sent, at NOW or before. */
 void pacing_end(struct pacing *p, int64_t now_ns);
 
-/* Takes the message that is next. Returns when it was due, monotonic. */
-int64_t pacing_take(struct pacing *p);
+/* Takes the message that is next; the backlog is not 0. Returns when it was due, monotonic. */
+static inline int64_t pacing_take(struct pacing *p)
+{
+	int64_t due_ns = schedule_due_ns(&p->next);
+	schedule_take(&p->next);
+	p->backlog--;
+	return due_ns;
+}
 
-/* It was sent; or will not be, now. Without --send-rate, nothing. */
-void pacing_count_sent(struct pacing *p, int64_t due_ns, int64_t sent_ns);
-void pacing_give_up(struct pacing *p);
+/* It was sent, to its end. Without --send-rate, nothing. */
+static inline void pacing_count_sent(struct pacing *p, int64_t due_ns, int64_t sent_ns)
+{
+	int64_t delay_ns = sent_ns - due_ns;
+	if (!p->used)
+		return;
+	p->stats->n.late += delay_ns > SCHEDULE_LATE_NS;
+	histogram_record(&p->stats->timings[TIMING_SEND_DELAY], delay_ns);
+}
+
+/* It will not be sent now, and have another place when it is after all. The same. */
+static inline void pacing_give_up(struct pacing *p)
+{
+	p->stats->n.slots_skipped += p->used;
+}
 
 /* What a message that was DUE then has as its time stamp. */
 static inline int64_t pacing_stamp_ns(const struct pacing *p, int64_t due_ns)

@@ -1,8 +1,8 @@
 /* schedule: when messages are due in an open loop. Layer 1: arithmetic only, the time is an
  * argument.
  *
- * Batch K, from 0 on, is due at START + K x GAP, where GAP = batch size / rate: of the start and a
- * number, not of the batch before it, so that nothing adds up, neither lateness nor rounding. With
+ * Batch K, from 0 on, is due at START + K x GAP, where GAP = batch size / rate: that of the
+ * schedule, not of what has become of the batch before it, so that lateness does not add up. With
  * a seed gaps are exponential with that mean (a Poisson process), the first batch being due at the
  * start all the same. A schedule knows nothing of what has become of its messages: it is a place in
  * a row of times, and a copy of it is another such place.
@@ -27,22 +27,19 @@ struct schedule_options {
 	uint64_t poisson_seed; /* 0: gaps are even */
 };
 
+/* Times since the start have 64 bits of a nanosecond's fraction: a billion gaps that are added up
+ * are off by less than a nanosecond. */
 struct schedule {
-	long double gap_ns; /* between batches, in the mean */
+	unsigned __int128 gap, elapsed; /* between batches, in the mean; to the present batch */
 	uint64_t batch;
-	uint64_t left;  /* messages of the present batch: those at `due_ns`, at least one */
-	uint64_t index; /* of the present batch */
+	uint64_t left; /* messages of the present batch: those at `due_ns`, at least one */
 	int64_t start_ns, due_ns;
+	uint64_t random; /* poisson: state of the generator */
 	bool poisson;
-	uint64_t random;        /* state of the generator */
-	long double elapsed_ns; /* poisson: from the start to the present batch */
 };
 
 /* The first batch is due at START. */
 void schedule_start(struct schedule *s, const struct schedule_options *options, int64_t start_ns);
-
-/* Goes to the next batch. */
-void schedule_next_batch(struct schedule *s);
 
 /* When the next message is due; INT64_MAX: in 292 years or later. */
 static inline int64_t schedule_due_ns(const struct schedule *s)
@@ -50,11 +47,33 @@ static inline int64_t schedule_due_ns(const struct schedule *s)
 	return s->due_ns;
 }
 
+/* Part of schedule_take(): the gap behind the present batch. */
+unsigned __int128 schedule_random_gap(struct schedule *s);
+
+/* Part of schedule_take(): to the batch after the present one. */
+static inline void schedule_go_on(struct schedule *s, unsigned __int128 gap)
+{
+	s->left = s->batch;
+	s->elapsed += gap;
+	uint64_t elapsed_ns = (uint64_t)(s->elapsed >> 64);
+	uint64_t room_ns = (uint64_t)(INT64_MAX - s->start_ns);
+	s->due_ns = elapsed_ns < room_ns && s->due_ns < INT64_MAX
+		? s->start_ns + (int64_t)elapsed_ns
+		: INT64_MAX;
+}
+
 /* Goes past one message. */
 static inline void schedule_take(struct schedule *s)
 {
 	if (!--s->left)
-		schedule_next_batch(s);
+		schedule_go_on(
+			s, __builtin_expect(s->poisson, 0) ? schedule_random_gap(s) : s->gap);
+}
+
+/* Between batches, in the mean; INT64_MAX: as long or longer. */
+static inline int64_t schedule_gap_ns(const struct schedule *s)
+{
+	return (int64_t)(s->gap >> 64);
 }
 
 /* Goes past all messages that are due at NOW or before. Returns how many these were. */

@@ -286,18 +286,28 @@ static void credit_granted(struct engine *e, pn_link_t *link)
 		pn_record_def(record, HAS_HAD_CREDIT, PN_VOID);
 }
 
+/* Of the program's own kind. */
+static bool has_link(struct engine *e, pn_connection_t *connection)
+{
+	for (pn_link_t *l = pn_link_head(connection, 0); l; l = pn_link_next(l, 0))
+		if (pn_link_get_context(l) && !answer_links_is(e, l))
+			return true;
+	return false;
+}
+
+/* A session in which there were answer links alone is no loss. */
 static void session_closed(struct engine *e, pn_session_t *session)
 {
+	pn_connection_t *connection = pn_session_connection(session);
 	pn_condition_t *condition = pn_session_remote_condition(session);
 	bool of_answers = answer_links_owns(session);
 	if (pn_condition_is_set(condition) && (!of_answers || e->answers->vital))
-		connections_fail(
-			e, pn_session_connection(session), "session of ", condition, false);
-	close_links(e, pn_session_connection(session), session);
+		connections_fail(e, connection, "session of ", condition, false);
+	close_links(e, connection, session);
 	pn_session_close(session);
 	if (of_answers)
 		pn_session_free(session);
-	else
+	else if (!has_link(e, connection))
 		connections_lose(e);
 }
 
@@ -305,12 +315,7 @@ static void session_closed(struct engine *e, pn_session_t *session)
 static bool is_in_use(struct engine *e, pn_connection_t *connection)
 {
 	struct engine_connection *c = connections_find(e, connection);
-	if (c && !c->attached)
-		return true;
-	for (pn_link_t *l = pn_link_head(connection, 0); l; l = pn_link_next(l, 0))
-		if (pn_link_get_context(l))
-			return true;
-	return false;
+	return (c && !c->attached) || has_link(e, connection);
 }
 
 /* A peer that is being shut down says amqp:connection:forced, or nothing; one to whom the bytes

@@ -53,7 +53,8 @@ static void check_schedule(struct options *o)
 				OPEN_LOOP[i]);
 	if (o->send_rate_per_s > SCHEDULE_RATE_MAX_PER_S)
 		fatalx(EXIT_USAGE, "--send-rate: is above %.0f", SCHEDULE_RATE_MAX_PER_S);
-	if (o->poisson_seed && o->send_rate_per_s / (double)o->batch > SCHEDULE_POISSON_RATE_MAX_PER_S)
+	double batches_per_s = o->send_rate_per_s / (double)o->batch;
+	if (o->poisson_seed && batches_per_s > SCHEDULE_POISSON_RATE_MAX_PER_S)
 		fatalx(EXIT_USAGE, "--poisson: more than %.0f batches a second are too many",
 			SCHEDULE_POISSON_RATE_MAX_PER_S);
 	if (o->poisson_seed == UINT64_MAX)

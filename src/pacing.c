@@ -42,9 +42,9 @@ static void read_offset(struct pacing *p, int64_t now_ns)
 /* What is due long ago, unless it is only one gap. Of the last batch there may be fewer. */
 static void skip(struct pacing *p, int64_t now_ns)
 {
-	int64_t late_ns = SCHEDULE_LATE_NS;
-	if (p->next.gap_ns > late_ns)
-		late_ns = p->next.gap_ns < INT64_MAX ? (int64_t)p->next.gap_ns : INT64_MAX;
+	int64_t late_ns = schedule_gap_ns(&p->next);
+	if (late_ns < SCHEDULE_LATE_NS)
+		late_ns = SCHEDULE_LATE_NS;
 	uint64_t skipped = schedule_pass(&p->next, now_ns - late_ns - 1);
 	if (skipped > p->backlog)
 		skipped = p->backlog;
@@ -100,29 +100,4 @@ void pacing_end(struct pacing *p, int64_t now_ns)
 	int64_t end_ns = schedule_end_ns(&p->next);
 	if (end_ns < INT64_MAX && end_ns > now_ns)
 		p->stats->n.paced_ns = (uint64_t)(end_ns - p->next.start_ns);
-}
-
-/* There is one: the backlog is not 0. */
-int64_t pacing_take(struct pacing *p)
-{
-	int64_t due_ns = schedule_due_ns(&p->next);
-	schedule_take(&p->next);
-	p->backlog--;
-	return due_ns;
-}
-
-/* To its end. */
-void pacing_count_sent(struct pacing *p, int64_t due_ns, int64_t sent_ns)
-{
-	int64_t delay_ns = sent_ns - due_ns;
-	if (!p->used)
-		return;
-	p->stats->n.late += delay_ns > SCHEDULE_LATE_NS;
-	histogram_record(&p->stats->timings[TIMING_SEND_DELAY], delay_ns);
-}
-
-/* It has another place when it is sent after all. */
-void pacing_give_up(struct pacing *p)
-{
-	p->stats->n.slots_skipped += p->used;
 }

@@ -324,15 +324,15 @@ static void create(struct sender *s, struct options *o)
 	s->group_name = malloc(group_name_max(o) + 1);
 	if (!s->group_name)
 		fatal(EXIT_INTERNAL, "name of a group");
+	pacing_create(&s->pacing, o, &s->worker.stats);
 	s->max_unsettled =
 		o->max_unsettled ? o->max_unsettled : default_max_unsettled(&s->template);
 	if (s->max_unsettled < o->batch && !s->pacing.used)
 		s->max_unsettled = o->batch;
 	s->keeps = o->reconnect_attempts && !o->presettled;
-	pacing_create(&s->pacing, o, &s->worker.stats);
 	s->times_batches = o->timings & TIMING_BIT(TIMING_BATCH_LAST);
-	s->alike = !s->content.varies && !o->group_size && !s->keeps && !s->pacing.used
-		&& !s->times_batches && !s->questions.used;
+	s->notes = s->pacing.used || s->times_batches || s->questions.used;
+	s->alike = !s->content.varies && !o->group_size && !s->keeps;
 	s->tsc_base = o->tsc ? clock_ticks() : 0;
 	s->tsc_base_ns = clock_monotonic_ns();
 }

@@ -4,24 +4,25 @@
 
 #include <math.h>
 
-#define NS_PER_S 1e9L
+#define NS_PER_S   1e9L
+#define GAP_MAX_NS 0x1p63L /* 292 years */
+#define ONE_NS     0x1p64L /* in a schedule's times */
 
-static long double gap_of(const struct schedule_options *o)
+static long double gap_ns_of(const struct schedule_options *o)
 {
 	return NS_PER_S * (long double)o->batch / (long double)o->rate_per_s;
 }
 
-/* START + ELAPSED, as far as that goes. A long double has the 64 bits that this takes. */
-static int64_t at_ns(const struct schedule *s, long double elapsed_ns)
+/* As far as that goes: after more, nothing is due. */
+static unsigned __int128 time_of(long double ns)
 {
-	long double room_ns = (long double)(INT64_MAX - (s->start_ns > 0 ? s->start_ns : 0));
-	return elapsed_ns < room_ns ? s->start_ns + (int64_t)elapsed_ns : INT64_MAX;
+	return (unsigned __int128)((ns < GAP_MAX_NS ? ns : GAP_MAX_NS - 1) * ONE_NS);
 }
 
 /* From the start on. */
 void schedule_start(struct schedule *s, const struct schedule_options *options, int64_t start_ns)
 {
-	*s = (struct schedule){.gap_ns = gap_of(options),
+	*s = (struct schedule){.gap = time_of(gap_ns_of(options)),
 		.batch = options->batch,
 		.left = options->batch,
 		.start_ns = start_ns,
@@ -30,35 +31,24 @@ void schedule_start(struct schedule *s, const struct schedule_options *options, 
 		.random = options->poisson_seed};
 }
 
-/* Exponential with mean 1: of a number in (0, 1], so that the logarithm exists. */
-static long double random_gap(struct schedule *s)
+/* Exponential: of a number in (0, 1], so that the logarithm exists. */
+unsigned __int128 schedule_random_gap(struct schedule *s)
 {
 	long double above_zero = (long double)((mix_next(&s->random) >> 11) + 1);
-	return -logl(above_zero / 0x1p53L);
-}
-
-/* How many batches there have been is no more in its gap than in the others. */
-void schedule_next_batch(struct schedule *s)
-{
-	s->index++;
-	s->left = s->batch;
-	if (s->poisson)
-		s->elapsed_ns += s->gap_ns * random_gap(s);
-	else
-		s->elapsed_ns = s->gap_ns * (long double)s->index;
-	s->due_ns = at_ns(s, s->elapsed_ns);
+	long double gap_ns = (long double)s->gap / ONE_NS;
+	return time_of(-gap_ns * logl(above_zero / 0x1p53L));
 }
 
 /* Goes to shortly before the batch that is due after NOW, if gaps are even: however many were
  * missed, that takes no time. */
 static uint64_t leap(struct schedule *s, int64_t now_ns)
 {
-	uint64_t index = (uint64_t)((long double)(now_ns - s->start_ns) / s->gap_ns);
-	if (s->poisson || index <= s->index + 1)
+	unsigned __int128 ahead = (unsigned __int128)(now_ns - s->due_ns) << 64;
+	uint64_t batches = (uint64_t)(ahead / s->gap);
+	if (s->poisson || batches < 2)
 		return 0;
-	uint64_t passed = s->left + (index - 2 - s->index) * s->batch;
-	s->index = index - 2;
-	schedule_next_batch(s);
+	uint64_t passed = s->left + (batches - 2) * s->batch;
+	schedule_go_on(s, s->gap * (batches - 1));
 	return passed;
 }
 
@@ -70,7 +60,8 @@ uint64_t schedule_pass(struct schedule *s, int64_t now_ns)
 	uint64_t passed = leap(s, now_ns);
 	while (s->due_ns <= now_ns) {
 		passed += s->left;
-		schedule_next_batch(s);
+		s->left = 1;
+		schedule_take(s);
 	}
 	return passed;
 }
@@ -78,7 +69,7 @@ uint64_t schedule_pass(struct schedule *s, int64_t now_ns)
 /* So that who comes late is still in step. */
 int64_t schedule_align_ns(const struct schedule_options *options, int64_t start_ns, int64_t now_ns)
 {
-	long double gap_ns = gap_of(options);
+	long double gap_ns = gap_ns_of(options);
 	if (start_ns >= now_ns)
 		return start_ns;
 	long double gaps = ceill((long double)(now_ns - start_ns) / gap_ns);
@@ -93,8 +84,10 @@ int64_t schedule_end_ns(const struct schedule *s)
 	uint64_t taken = s->batch - s->left;
 	if (!taken)
 		return s->due_ns;
-	schedule_next_batch(&next);
+	next.left = 1;
+	schedule_take(&next);
+	if (next.due_ns == INT64_MAX)
+		return INT64_MAX;
 	long double share = (long double)taken / (long double)s->batch;
-	long double gap_ns = (long double)next.due_ns - (long double)s->due_ns;
-	return at_ns(s, (long double)(s->due_ns - s->start_ns) + share * gap_ns);
+	return s->due_ns + (int64_t)(share * (long double)(next.due_ns - s->due_ns));
 }

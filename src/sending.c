@@ -146,12 +146,29 @@ static void send_different(
 
 /* ---- messages that are alike ---- */
 
+/* Those of which each is accounted for when it begins. */
+static void send_noted(struct sender *s, struct outgoing *o, uint64_t count)
+{
+	const struct message_template *t = &s->template;
+	struct clock_run stamp = {.kind = s->options->clock};
+	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
+	for (uint64_t i = 0; i < count; i++) {
+		int64_t sent_ns = clock_run_ns(&sent);
+		int64_t due_ns = begin(s, sent_ns);
+		int64_t ts = begin_stamp(s, o, &stamp, due_ns);
+		send_one(o, t, s->options->presettled, ts, sent_ns);
+		pacing_count_sent(&s->pacing, due_ns, sent_ns);
+	}
+}
+
 static void send_alike(struct sender *s, struct outgoing *o, uint64_t count, int64_t began_ns)
 {
 	const struct message_template *t = &s->template;
 	struct clock_run stamp = {.kind = s->options->clock};
 	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
-	if (s->options->presettled)
+	if (s->notes)
+		send_noted(s, o, count);
+	else if (s->options->presettled)
 		for (uint64_t i = 0; i < count; i++)
 			send_one(o, t, true, clock_run_ns(&stamp), 0);
 	else

@@ -58,9 +58,8 @@ def output(process: subprocess.Popen[str]) -> str:
 
 def start(words: list[str]) -> subprocess.Popen[str]:
     """Its output is for us alone."""
-    return subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True
-    )
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=quiet, stdin=quiet, text=True)
 
 
 def first_line(process: subprocess.Popen[str]) -> str:

@@ -111,6 +111,7 @@ FOR_PSEND = [
     ("--send-rate", "URL --send-rate 0"),
     ("--send-rate", "URL --send-rate -1"),
     ("--send-rate", "URL --send-rate 1e3"),
+    ("--send-rate", "URL --send-rate 1000000001"),
     ("--send-rate", "URL --send-rate 1k"),
     ("--send-rate", "URL --send-rate nan"),
     ("--send-rate", "URL --send-rate 100/s"),

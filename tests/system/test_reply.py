@@ -152,7 +152,10 @@ def test_synchronous_calls() -> None:
     assert pair.finish(receiver).messages["answers"] == len(bodies)
 
 
-IDS = [ulong(0), ulong(7), ulong(2**63), uuid.UUID(int=5), b"bytes", b"", "text", "t" * 300, "", None]
+IDS = [
+    *(ulong(0), ulong(7), ulong(2**63), uuid.UUID(int=5), b"bytes", b""),
+    *("text", "t" * 300, "", None),
+]
 
 
 def test_ids_of_every_type() -> None:
@@ -191,7 +194,8 @@ def test_long_bodies() -> None:
     """Of many frames, in one piece and in several sections."""
     receiver, url = pair.listen("precv", "--reply", "--max-frame", "4Ki")
     bodies = [b"x" * 300_000, "y" * 70_000, b"z"]
-    asked = ask(url, [request(n, body=b, inferred=isinstance(b, bytes)) for n, b in enumerate(bodies)])
+    requests = [request(n, body=b, inferred=isinstance(b, bytes)) for n, b in enumerate(bodies)]
+    asked = ask(url, requests)
     pair.finish(receiver)
     assert [a.body for a in asked.answers] == bodies
 
@@ -304,9 +308,7 @@ def test_answers_that_are_not_settled_are_bounded() -> None:
     receiver, url = pair.listen("precv", "--reply", "--forever", "--credit", "100")
     peer = wire.connect(url, wire.SENDER)
     peer.start()
-    peer.send(wire.frame(wire.ATTACH, name="answers", handle=1, role=wire.RECEIVER,
-                         snd_settle_mode=0, source=wire.node(wire.SOURCE, "answers"),
-                         target=wire.node(wire.TARGET, "here")))
+    attach_answers(peer, snd_settle_mode=0)
     peer.expect(wire.ATTACH)
     peer.grant(2**31 - 1, handle=1)
     sent = taken = 0
@@ -429,9 +431,14 @@ def test_an_address_that_is_refused() -> None:
 
 def attach_answers(peer: wire.Peer, **fields: Any) -> None:
     """Asks for a link for answers."""
-    settings = {"name": "answers", "handle": 1, "role": wire.RECEIVER,
-                "source": wire.node(wire.SOURCE, "answers"), "target": wire.node(wire.TARGET),
-                **fields}
+    settings = {
+        "name": "answers",
+        "handle": 1,
+        "role": wire.RECEIVER,
+        "source": wire.node(wire.SOURCE, "answers"),
+        "target": wire.node(wire.TARGET),
+        **fields,
+    }
     peer.send(wire.frame(wire.ATTACH, **settings))
 
 

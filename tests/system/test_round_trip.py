@@ -1,4 +1,4 @@
-"""psend --round-trip: what is counted as an answer, what is waited for, and when the run is short."""
+"""psend --round-trip: what counts as an answer, what is waited for, and when the run is short."""
 
 from __future__ import annotations
 
@@ -91,7 +91,8 @@ def test_missing_answers(settle: list[str]) -> None:
 
 def test_depth_is_not_made_up_of_missing_answers() -> None:
     """What is missing keeps its place: with all places taken nothing more is sent."""
-    sender, url = pair.listen("psend", "--round-trip", "--max-unsettled", "2", "-d", "300ms", *QUICK)
+    words = ["--max-unsettled", "2", "-d", "300ms", *QUICK]
+    sender, url = pair.listen("psend", "--round-trip", *words)
     with serve(Responder(url, lambda m: answer(m) if m.properties["sn"] <= 5 else [])):
         psend = pair.finish(sender)
     assert psend.code == 4
@@ -103,8 +104,12 @@ def other_answers(message: Message) -> list[Message]:
     """One that is right, and whatever else a peer might send."""
     ids = [message.id, ulong(1), uuid.uuid4(), b"\0" * 25, "x" * 25, None, message.id[:-1], "-"]
     nobody = message.id[:-16] + "f" * 16
-    return [*answer(message), *(Message(correlation_id=i) for i in ids), Message(id=nobody),
-            Message(correlation_id=nobody)]
+    return [
+        *answer(message),
+        *(Message(correlation_id=i) for i in ids),
+        Message(id=nobody),
+        Message(correlation_id=nobody),
+    ]
 
 
 def test_answers_to_nothing_are_counted_apart() -> None:
@@ -175,6 +180,64 @@ def test_a_receiver_that_does_not_answer() -> None:
     assert psend.code == 2 and len(psend.lines) == 1 and "not-implemented" in psend.lines[0]
     assert psend.messages["sent"] == 0
     pair.finish(receiver)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--drain-batch", "1"],
+        ["--ack-frequency", "30"],
+        ["--print-content", "--print-headers", "--quiet"],
+        ["--receive-rate", "2000"],
+        ["--credit", "1"],
+        ["--max-frame", "512", "--session-window", "1Ki"],
+    ],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize("depth", ["0", "1", "7"])
+def test_other_options_of_a_receiver_that_answers(words: list[str], depth: str) -> None:
+    """They go together."""
+    asks = ["--round-trip", "-m", "200", "--max-unsettled", depth, "--content-size", "600"]
+    psend, precv = pair.run_pair(asks, ["--reply", "--verify-sequence", *words])
+    pair.assert_delivered(psend, precv, 200)
+    assert psend.messages["answered"] == precv.messages["answers"] == 200
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--max-frame", "512", "--session-window", "1Ki"],
+        ["--batch", "5", "--max-unsettled", "10"],
+        ["--check-content"],
+        ["--group-size", "7", "--durable"],
+        ["--reconnect"],
+        ["--sequence", "no", "--timestamp", "no"],
+        ["--first-sequence", "1000000"],
+        ["--content-map", "a=1"],
+    ],
+    ids=lambda words: words[0],
+)
+@SETTLE
+def test_other_options_of_a_sender_that_asks(words: list[str], settle: list[str]) -> None:
+    """They go together, too."""
+    asks = ["--round-trip", "-m", "200", *words, *settle]
+    psend, precv = pair.run_pair(asks, ["--reply"])
+    pair.assert_codes((psend, precv), 0, 0)
+    assert psend.messages["answered"] == precv.messages["answers"] == 200
+    assert psend.messages["unmatched"] == 0 and round_trips(psend)["count"] == 200
+
+
+def test_lines() -> None:
+    """As many answers as there are lines."""
+    lines = pair.tempfile.TemporaryFile()
+    lines.write(b"line\n" * 300)
+    lines.seek(0)
+    receiver, url = pair.listen("precv", "--reply")
+    sender = pair.start("psend", url, "--round-trip", "--content-stdin", stdin=lines.fileno())
+    psend, precv = pair.finish(sender), pair.finish(receiver)
+    lines.close()
+    pair.assert_delivered(psend, precv, 300)
+    assert psend.messages["answered"] == 300
 
 
 def test_open_loop() -> None:

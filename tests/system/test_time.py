@@ -6,11 +6,10 @@ matter: the share of the cause is then a ratio within one run.
 
 import os
 import signal
-import time
-from pathlib import Path
 
 import pair
 import pytest
+import quiet
 
 SHARE = 0.6
 WAITS = ("credit", "session", "socket", "settlement", "pacing", "idle")
@@ -112,33 +111,12 @@ def test_receiver_waits_for_messages() -> None:
     assert_waits_for(precv, "idle")
 
 
-def busy_s() -> float:
-    """Time that the processors have spent on anything."""
-    first_line = Path("/proc/stat").read_text(encoding="ascii").split("\n")[0]
-    ticks = [int(text) for text in first_line.split()[1:]]
-    idle, iowait = ticks[3:5]
-    return (sum(ticks[:8]) - idle - iowait) / os.sysconf("SC_CLK_TCK")
-
-
-def run_undisturbed(psend: list[str], precv: list[str]) -> tuple[pair.Result, pair.Result]:
-    """A run in which others used less than a tenth of a processor; ten tries."""
-    for _ in range(10):
-        before_s, began_s = busy_s(), time.monotonic()
-        results = pair.run_pair(psend, precv)
-        pair.assert_codes(results, 0, 0)
-        cpu = [result.summary["cpu"] for result in results]
-        ours_s = sum(c["user_s"] + c["system_s"] for c in cpu)
-        if busy_s() - before_s - ours_s < 0.1 * (time.monotonic() - began_s):
-            return results
-    pytest.skip("others use the processors")
-
-
 @pytest.mark.skipif(pair.SANITIZED, reason="sanitizers slow the two down unequally")
 @pytest.mark.skipif(os.cpu_count() == 1, reason="needs a processor for each")
 @pytest.mark.parametrize("settle,sender_works", [([], True), (["--presettled"], False)])
 def test_unhindered(settle: list[str], sender_works: bool) -> None:
     """Both work, each on its own processor; who does not need to settle works less to send."""
-    psend, precv = run_undisturbed(["-m", "1m", "--cpu", "0", *settle], ["--cpu", "1"])
+    psend, precv = quiet.run_pair(["-m", "1m", "--cpu", "0", *settle], ["--cpu", "1"])
     for worker in [psend, precv] if sender_works else [precv]:
         assert share(worker.summary, "busy") >= SHARE
     assert precv.summary["limited_by"] == "busy"
