@@ -25,6 +25,7 @@ struct part {
 	const char *rest;        /* what it shares with others */
 	size_t rest_bytes;
 	size_t done_bytes; /* that the library has */
+	int64_t began_ns;  /* when it was begun, or due */
 	bool again;        /* it was sent before */
 };
 
@@ -64,6 +65,7 @@ struct sender {
 	bool keeps;             /* unsettled messages */
 	bool notes;             /* when each message begins, for one of these: */
 	bool times_batches;     /* besides pacing.used and questions.used */
+	bool waits;             /* for --start-at, when all else is ready */
 	uint64_t tsc_base;      /* ticks at some time before the run */
 	int64_t tsc_base_ns;
 	STAILQ_HEAD(, outgoing) links;

@@ -29,26 +29,42 @@ struct pacing {
 
 void pacing_create(struct pacing *p, const struct options *o, struct stats *stats);
 
-/* Traffic begins. With --start-at the schedule is in step with that time. */
-void pacing_begin(struct pacing *p, int64_t start_at_ns, int64_t now_ns);
+/* Traffic may begin since READY. With --start-at the schedule is in step with that time. */
+void pacing_begin(struct pacing *p, int64_t start_at_ns, int64_t ready_ns);
 
-/* Counts what has become due, and skips what is to be skipped. */
-void pacing_turn(struct pacing *p, int64_t now_ns);
+/* Counts what has become due, and skips what is to be skipped. No more is due than the LEFT
+ * messages that are to be sent. */
+void pacing_turn(struct pacing *p, uint64_t left, int64_t now_ns);
+
+/* The same, for a report. */
+void pacing_cut(struct pacing *p, uint64_t left, int64_t now_ns);
 
 /* The last message was sent, at NOW or before. */
 void pacing_end(struct pacing *p, int64_t now_ns);
 
-/* Takes the message that is next, which is sent at SENT; the backlog is not 0. Returns when it was
- * due, monotonic. */
-static inline int64_t pacing_take(struct pacing *p, int64_t sent_ns)
+/* Takes the message that is next; the backlog is not 0. Returns when it was due, monotonic. */
+static inline int64_t pacing_take(struct pacing *p)
 {
 	int64_t due_ns = schedule_due_ns(&p->next);
-	int64_t delay_ns = sent_ns - due_ns;
 	schedule_take(&p->next);
 	p->backlog--;
+	return due_ns;
+}
+
+/* It was sent, to its end. Without --send-rate, nothing. */
+static inline void pacing_count_sent(struct pacing *p, int64_t due_ns, int64_t sent_ns)
+{
+	int64_t delay_ns = sent_ns - due_ns;
+	if (!p->used)
+		return;
 	p->stats->n.late += delay_ns > SCHEDULE_LATE_NS;
 	histogram_record(&p->stats->timings[TIMING_SEND_DELAY], delay_ns);
-	return due_ns;
+}
+
+/* It will not be sent now, and have another place when it is after all. The same. */
+static inline void pacing_give_up(struct pacing *p)
+{
+	p->stats->n.slots_skipped += p->used;
 }
 
 /* What a message that was DUE then has as its time stamp. */

@@ -151,8 +151,9 @@ double report_summary_bytes_per_s(const struct report_summary *s);
 double report_achieved_per_s(const struct report_period *p);
 
 /* Of an open loop: whether all was sent that was due a millisecond before the end, but for a
- * thousandth, or for one message or batch. */
-bool report_rate_met(const struct report_run *run, const struct report_period *p);
+ * thousandth, or for one message of several. Unknown if there was nothing to be sent by then. */
+enum report_rate { RATE_UNKNOWN, RATE_MISSED, RATE_MET };
+enum report_rate report_rate(const struct report_period *p);
 
 /* How many ticks the time stamp counter makes a second; NAN if it was not read. */
 double report_ticks_per_s(const struct report_period *p);

@@ -16,8 +16,13 @@
 /* A message that is sent so much after it was due was late. */
 #define SCHEDULE_LATE_NS INT64_C(1000000)
 
+/* More of them could not be counted in the time that they take: of batches with even gaps, which
+ * need not be looked at one by one, and of those without. */
+#define SCHEDULE_RATE_MAX_PER_S         1e9
+#define SCHEDULE_POISSON_RATE_MAX_PER_S 1e7
+
 struct schedule_options {
-	double rate_per_s;     /* messages, above 0 */
+	double rate_per_s;     /* messages, above 0; see SCHEDULE_RATE_MAX_PER_S */
 	uint64_t batch;        /* messages that are due at a time, 1 or more */
 	uint64_t poisson_seed; /* 0: gaps are even */
 };
@@ -74,7 +79,12 @@ static inline int64_t schedule_gap_ns(const struct schedule *s)
 /* Goes past all messages that are due at NOW or before. Returns how many these were. */
 uint64_t schedule_pass(struct schedule *s, int64_t now_ns);
 
-/* The first time not before NOW that is a whole number of even gaps after START, or before it. */
+/* When the time of the messages taken so far is over: each has its share of the gap to the next
+ * batch. INT64_MAX: in 292 years or later. */
+int64_t schedule_end_ns(const struct schedule *s);
+
+/* The first time not before NOW that is a whole number of even gaps after START, or before it.
+ * INT64_MAX: in 292 years or later. */
 int64_t schedule_align_ns(const struct schedule_options *options, int64_t start_ns, int64_t now_ns);
 
 #endif

@@ -96,6 +96,7 @@ struct stats {
 	uint32_t credit_lowest; /* precv: fewest credits the sender had, since the last cut;
 				   UINT32_MAX if it was never looked at */
 	uint64_t unsettled;     /* psend: now */
+	uint64_t just_due;      /* psend: not sent, and due for SCHEDULE_LATE_NS at most */
 };
 
 /* Empties S, which has these TIMING_BIT()s from now on; so must all that it is added to. */

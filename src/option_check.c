@@ -7,6 +7,7 @@
 #include "option_connection.h"
 #include "option_message.h"
 #include "option_table.h"
+#include "schedule.h"
 #include "units.h"
 
 #include <ctype.h>
@@ -50,6 +51,12 @@ static void check_schedule(struct options *o)
 		if (!(o->send_rate_per_s > 0) && option_given(o, OPEN_LOOP[i]))
 			fatalx(EXIT_USAGE, "--%s: there is no schedule without --send-rate",
 				OPEN_LOOP[i]);
+	if (o->send_rate_per_s > SCHEDULE_RATE_MAX_PER_S)
+		fatalx(EXIT_USAGE, "--send-rate: is above %.0f", SCHEDULE_RATE_MAX_PER_S);
+	double batches_per_s = o->send_rate_per_s / (double)o->batch;
+	if (o->poisson_seed && batches_per_s > SCHEDULE_POISSON_RATE_MAX_PER_S)
+		fatalx(EXIT_USAGE, "--poisson: more than %.0f batches a second are too many",
+			SCHEDULE_POISSON_RATE_MAX_PER_S);
 	if (o->poisson_seed == UINT64_MAX)
 		o->poisson_seed = choose_seed();
 	if (o->send_rate_per_s > 0)

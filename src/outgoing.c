@@ -77,6 +77,7 @@ static void leave_part(struct sender *s, struct outgoing *o)
 		free(letter);
 	} else if (letter) {
 		content_return(&s->content, letter);
+		pacing_give_up(&s->pacing);
 		asking_drop(o, --o->next_sequence);
 		if (s->groups.size)
 			groups_back(&o->groups, &s->groups);
@@ -307,10 +308,14 @@ static void forget(struct outgoing *o, pn_delivery_t *d)
 static void abort_part(struct sender *s, struct outgoing *o)
 {
 	bool again = o->part.again;
-	asking_drop(o, number_of(o->part.delivery));
+	pn_delivery_t *d = o->part.delivery;
+	asking_drop(o, number_of(d));
 	if (again)
-		forget(o, o->part.delivery);
-	pn_delivery_abort(o->part.delivery);
+		forget(o, d);
+	else
+		pacing_count_sent(
+			&s->pacing, o->part.began_ns, (int64_t)pn_delivery_get_context(d));
+	pn_delivery_abort(d);
 	free(sending_drop_part(s, o));
 	if (again)
 		s->worker.stats.unsettled--;
@@ -388,14 +393,14 @@ void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *
 		}
 		if (!count_outcome(&stats->n, state, pn_delivery_settled(d)))
 			continue;
+		int64_t now_ns = clock_run_ns(&clock);
+		if (__builtin_expect(s->times_batches, 0))
+			time_batch(s, o, d, now_ns);
 		if (d == o->part.delivery) {
 			abort_part(s, o);
 			continue;
 		}
-		int64_t now_ns = clock_run_ns(&clock);
 		histogram_record(&stats->timings[TIMING_LATENCY], now_ns - sent_ns);
-		if (__builtin_expect(s->times_batches, 0))
-			time_batch(s, o, d, now_ns);
 		if (s->keeps)
 			forget(o, d);
 		if (s->questions.used)

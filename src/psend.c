@@ -110,13 +110,16 @@ static void check_end(struct sender *s, int64_t now_ns)
 static enum time_cause turn(void *self, int64_t now_ns)
 {
 	struct sender *s = self;
-	if (!worker_may_start(&s->worker, now_ns))
+	if (!worker_may_start(&s->worker, now_ns)) {
+		s->waits = asking_may_begin(s);
 		return TIME_PACING;
-	if (asking_may_begin(s)) {
-		worker_begin(&s->worker, now_ns);
-		pacing_begin(&s->pacing, s->worker.start_at_ns, now_ns);
 	}
-	pacing_turn(&s->pacing, now_ns);
+	if (asking_may_begin(s)) {
+		int64_t start_ns = s->worker.start_at_ns;
+		worker_begin(&s->worker, now_ns);
+		pacing_begin(&s->pacing, start_ns, s->waits ? start_ns : now_ns);
+	}
+	pacing_turn(&s->pacing, outgoing_left(s), now_ns);
 	if (s->questions.used)
 		asking_turn(s, now_ns);
 	enum time_cause cause = TIME_IDLE;
@@ -144,7 +147,7 @@ static void cut(void *self, int64_t at_ns)
 {
 	struct sender *s = self;
 	if (s->worker.phase == PHASE_RUNNING)
-		pacing_turn(&s->pacing, at_ns);
+		pacing_cut(&s->pacing, outgoing_left(s), at_ns);
 	if (s->options->tsc) {
 		s->worker.stats.n.tsc_ticks = clock_ticks() - s->tsc_base;
 		s->worker.stats.n.tsc_ns = (uint64_t)(clock_monotonic_ns() - s->tsc_base_ns);

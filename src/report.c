@@ -1,7 +1,5 @@
 #include "report.h"
 
-#include "schedule.h"
-
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -137,15 +135,15 @@ double report_achieved_per_s(const struct report_period *p)
 	return per_s(p->stats.n.messages, (int64_t)p->stats.n.paced_ns);
 }
 
-/* Who is late by less than SCHEDULE_LATE_NS is not late. */
-bool report_rate_met(const struct report_run *run, const struct report_period *p)
+/* Who has sent nothing has not sent one too few. */
+enum report_rate report_rate(const struct report_period *p)
 {
 	const struct counters *n = &p->stats.n;
-	double due = (double)n->due;
-	double just_due = run->send_rate_per_s * SCHEDULE_LATE_NS / NS_PER_S;
-	double one = run->batch ? (double)run->batch : 1;
-	double allowed = fmax(due / 1000, one) + fmin(just_due, due);
-	return (double)n->messages + allowed >= due;
+	if (n->due <= p->stats.just_due && !n->messages)
+		return RATE_UNKNOWN;
+	double due = (double)n->due, just_due = (double)p->stats.just_due;
+	double allowed = n->messages ? fmax(due / 1000, 1) : 0;
+	return (double)n->messages + just_due + allowed >= due ? RATE_MET : RATE_MISSED;
 }
 
 /* Two clocks, read at the same times. */

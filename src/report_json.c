@@ -241,7 +241,7 @@ static json_t *busy_poll(const struct report_run *run, const struct counters *n)
 static json_t *pacing(const struct report_run *run, const struct report_period *p)
 {
 	const struct counters *n = &p->stats.n;
-	bool met = report_rate_met(run, p);
+	enum report_rate rate = report_rate(p);
 	if (!(run->send_rate_per_s > 0))
 		return json_null();
 	json_t *object = json_object();
@@ -250,8 +250,9 @@ static json_t *pacing(const struct report_run *run, const struct report_period *
 	put_number(object, "due", n->due);
 	put_number(object, "late", n->late);
 	put_number(object, "skipped", n->slots_skipped);
-	json_object_set_new(object, "rate_met", n->due ? json_boolean(met) : json_null());
-	enum time_cause obstacle = met ? TIME_CAUSES : report_obstacle(p);
+	json_object_set_new(object, "rate_met",
+		rate == RATE_UNKNOWN ? json_null() : json_boolean(rate == RATE_MET));
+	enum time_cause obstacle = rate == RATE_MISSED ? report_obstacle(p) : TIME_CAUSES;
 	put_text(object, "missed_for", obstacle == TIME_CAUSES ? NULL : time_cause_name(obstacle));
 	return object;
 }

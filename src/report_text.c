@@ -168,10 +168,11 @@ static void text_pacing(FILE *out, const struct report_run *run, const struct re
 	}
 	fprintf(out, "  achieved %.9g  due %" PRIu64 "  late %" PRIu64 "  skipped %" PRIu64,
 		achieved_per_s, n->due, n->late, n->slots_skipped);
-	if (report_rate_met(run, p))
-		fputs("  rate met\n", out);
-	else
+	enum report_rate rate = report_rate(p);
+	if (rate == RATE_MISSED)
 		fprintf(out, "  rate missed for %s\n", text_cause(run, report_obstacle(p)));
+	else
+		fputs(rate == RATE_MET ? "  rate met\n" : "  rate -\n", out);
 }
 
 static void text_connection(FILE *out, const struct counters *n)

@@ -73,5 +73,21 @@ int64_t schedule_align_ns(const struct schedule_options *options, int64_t start_
 	if (start_ns >= now_ns)
 		return start_ns;
 	long double gaps = ceill((long double)(now_ns - start_ns) / gap_ns);
-	return start_ns + (int64_t)(gaps * gap_ns);
+	long double aligned_ns = (long double)start_ns + gaps * gap_ns;
+	return aligned_ns < (long double)INT64_MAX ? (int64_t)aligned_ns : INT64_MAX;
+}
+
+/* What is taken of a batch has its share of the gap behind it. */
+int64_t schedule_end_ns(const struct schedule *s)
+{
+	struct schedule next = *s;
+	uint64_t taken = s->batch - s->left;
+	if (!taken)
+		return s->due_ns;
+	next.left = 1;
+	schedule_take(&next);
+	if (next.due_ns == INT64_MAX)
+		return INT64_MAX;
+	long double share = (long double)taken / (long double)s->batch;
+	return s->due_ns + (int64_t)(share * (long double)(next.due_ns - s->due_ns));
 }

@@ -104,11 +104,16 @@ static void note_batch(struct sender *s, struct outgoing *o, int64_t began_ns)
 		batches_begin(&o->batches, began_ns, s->options->tsc ? clock_ticks() : 0);
 }
 
-/* The time stamp of the next message, which is sent now: with a schedule, when it was due. */
-static int64_t begin_stamp(
-	struct sender *s, struct outgoing *o, struct clock_run *stamp, int64_t now_ns)
+/* The time at which a message that is sent now begins: with a schedule, when it was due. */
+static inline int64_t begin(struct sender *s, int64_t now_ns)
 {
-	int64_t began_ns = s->pacing.used ? pacing_take(&s->pacing, now_ns) : now_ns;
+	return s->pacing.used ? pacing_take(&s->pacing) : now_ns;
+}
+
+/* The time stamp of the next message, which has begun then. */
+static int64_t begin_stamp(
+	struct sender *s, struct outgoing *o, struct clock_run *stamp, int64_t began_ns)
+{
 	if (s->times_batches)
 		note_batch(s, o, began_ns);
 	if (s->questions.used)
@@ -128,7 +133,9 @@ static void send_different(
 	do {
 		compose(s, o);
 		int64_t sent_ns = clock_run_ns(&sent);
-		send_one(o, t, presettled, begin_stamp(s, o, &stamp, sent_ns), sent_ns);
+		int64_t due_ns = begin(s, sent_ns);
+		send_one(o, t, presettled, begin_stamp(s, o, &stamp, due_ns), sent_ns);
+		pacing_count_sent(&s->pacing, due_ns, sent_ns);
 		keep(s, o, t->bytes, t->own_bytes, sent_ns);
 		bytes += t->length;
 		content_bytes += t->content_bytes;
@@ -147,8 +154,10 @@ static void send_noted(struct sender *s, struct outgoing *o, uint64_t count)
 	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
 	for (uint64_t i = 0; i < count; i++) {
 		int64_t sent_ns = clock_run_ns(&sent);
-		int64_t ts = begin_stamp(s, o, &stamp, sent_ns);
+		int64_t due_ns = begin(s, sent_ns);
+		int64_t ts = begin_stamp(s, o, &stamp, due_ns);
 		send_one(o, t, s->options->presettled, ts, sent_ns);
+		pacing_count_sent(&s->pacing, due_ns, sent_ns);
 	}
 }
 
@@ -258,7 +267,8 @@ static void begin_part(struct sender *s, struct outgoing *o, int64_t now_ns)
 	}
 	compose(s, o);
 	struct clock_run stamp = {.kind = s->options->clock};
-	int64_t ts = begin_stamp(s, o, &stamp, now_ns);
+	o->part.began_ns = begin(s, now_ns);
+	int64_t ts = begin_stamp(s, o, &stamp, o->part.began_ns);
 	o->part.delivery = begin_message(o, t, s->options->presettled, ts, now_ns);
 	if (s->options->presettled) /* it is known by that, see outgoing_settle() */
 		pn_delivery_set_context(o->part.delivery, (void *)now_ns);
@@ -289,8 +299,10 @@ static void end_part(struct sender *s, struct outgoing *o)
 {
 	struct letter *letter = o->part.letter;
 	int64_t sent_ns = (int64_t)pn_delivery_get_context(o->part.delivery);
-	if (!o->part.again)
+	if (!o->part.again) {
 		keep(s, o, letter->bytes + letter->reserve, letter->length, sent_ns);
+		pacing_count_sent(&s->pacing, o->part.began_ns, sent_ns);
+	}
 	end_message(o, o->part.delivery, s->options->presettled);
 	free(sending_drop_part(s, o));
 }

@@ -28,6 +28,7 @@ void stats_reset(struct stats *s, unsigned timings)
 		if (timings & TIMING_BIT(t))
 			histogram_reset(&s->timings[t]);
 	s->unsettled = 0;
+	s->just_due = 0;
 	s->credit_lowest = UINT32_MAX;
 }
 
@@ -41,6 +42,7 @@ void stats_copy(struct stats *to, const struct stats *from)
 			to->timings[t] = from->timings[t];
 	to->credit_lowest = from->credit_lowest;
 	to->unsettled = from->unsettled;
+	to->just_due = from->just_due;
 }
 
 /* The extremes of a period are its own. */
@@ -71,6 +73,7 @@ void stats_add(struct stats *sum, const struct stats *part)
 	if (part->credit_lowest < sum->credit_lowest)
 		sum->credit_lowest = part->credit_lowest;
 	sum->unsettled = part->unsettled;
+	sum->just_due = part->just_due;
 }
 
 /* What happened between two cuts. */
@@ -88,6 +91,7 @@ void stats_subtract(struct stats *period, const struct stats *later, const struc
 				&period->timings[t], &later->timings[t], &earlier->timings[t]);
 	period->credit_lowest = later->credit_lowest;
 	period->unsettled = later->unsettled;
+	period->just_due = later->just_due;
 }
 
 static uint64_t timeval_ns(struct timeval t)

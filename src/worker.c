@@ -227,10 +227,13 @@ static enum time_cause turn(void *context, int64_t now_ns)
 	book_gap(w, now_ns);
 	if (w->moved)
 		mark_moved(w, now_ns);
+	bool begun = w->begun;
 	if (w->phase == PHASE_RUNNING)
 		check_time(w, now_ns); /* first: a report due at the very end is that of the end */
 	if (w->phase == PHASE_RUNNING)
 		cause = w->role->turn(w->self, now_ns);
+	if (w->phase == PHASE_RUNNING && w->begun != begun)
+		check_time(w, now_ns); /* for the turns that are to come */
 	check_asked(w, now_ns);
 	if (w->phase == PHASE_FLUSHING) {
 		cause = w->options->engine.sender ? TIME_SETTLEMENT : TIME_IDLE;

@@ -715,12 +715,48 @@ static void test_a_sink_that_cannot_be_written_fails(void **state)
 	assert_false(report_close(&report));
 }
 
+/* Of so many that were due, the last of them just now. */
+static enum report_rate rate_of(uint64_t due, uint64_t just_due, uint64_t sent)
+{
+	struct report_period p;
+	make_empty_period(&p);
+	p.stats.n.due = due;
+	p.stats.n.messages = sent;
+	p.stats.just_due = just_due;
+	return report_rate(&p);
+}
+
+static void test_a_rate_is_met_but_for_a_thousandth(void **state)
+{
+	(void)state;
+	assert_int_equal(rate_of(100000, 0, 99900), RATE_MET);
+	assert_int_equal(rate_of(100000, 0, 99899), RATE_MISSED);
+	assert_int_equal(rate_of(100000, 500, 99400), RATE_MET);
+	assert_int_equal(rate_of(100000, 500, 99399), RATE_MISSED);
+	assert_int_equal(rate_of(1000000000, 0, 723000), RATE_MISSED);
+	assert_int_equal(rate_of(10, 0, 9), RATE_MET);
+	assert_int_equal(rate_of(10, 0, 8), RATE_MISSED);
+	assert_int_equal(rate_of(10, 0, 12), RATE_MET);
+}
+
+static void test_who_sends_nothing_has_no_rate_or_misses_it(void **state)
+{
+	(void)state;
+	assert_int_equal(rate_of(0, 0, 0), RATE_UNKNOWN);
+	assert_int_equal(rate_of(1, 1, 0), RATE_UNKNOWN);
+	assert_int_equal(rate_of(1, 0, 0), RATE_MISSED);
+	assert_int_equal(rate_of(2, 1, 0), RATE_MISSED);
+	assert_int_equal(rate_of(0, 0, 1), RATE_MET);
+}
+
 /* All of them. */
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers_of_a_period),
 		cmocka_unit_test(test_numbers_that_do_not_exist_are_nan),
+		cmocka_unit_test(test_a_rate_is_met_but_for_a_thousandth),
+		cmocka_unit_test(test_who_sends_nothing_has_no_rate_or_misses_it),
 		cmocka_unit_test(test_text_of_a_receiver),
 		cmocka_unit_test(test_text_of_a_receiver_that_checks_content),
 		cmocka_unit_test(test_text_of_a_sender),

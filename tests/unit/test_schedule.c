@@ -193,6 +193,31 @@ static void test_who_comes_late_is_in_step(void **state)
 	assert_int_equal(schedule_align_ns(&o, 1000, 1001), 1000 + S_NS / 2);
 }
 
+static void test_a_start_beyond_the_clock_is_never(void **state)
+{
+	(void)state;
+	struct schedule_options o = {0.001, 1000000000, 0};
+	assert_int_equal(schedule_align_ns(&o, -1796115629 * S_NS, 1000), INT64_MAX);
+	struct schedule s;
+	schedule_start(&s, &o, INT64_MAX);
+	assert_int_equal(schedule_pass(&s, INT64_MAX - 1), 0);
+	assert_int_equal(schedule_due_ns(&s), INT64_MAX);
+}
+
+static void test_what_is_taken_of_a_batch_has_its_share_of_time(void **state)
+{
+	(void)state;
+	struct schedule s = start(1000, 4, 0);
+	assert_int_equal(schedule_end_ns(&s), START_NS);
+	for (int64_t i = 1; i <= 9; i++) {
+		schedule_take(&s);
+		assert_int_equal(schedule_end_ns(&s), START_NS + i * S_NS / 1000);
+	}
+	s = start(0.001, 1000000000, 0);
+	schedule_take(&s);
+	assert_int_equal(schedule_end_ns(&s), INT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +232,8 @@ int main(void)
 		cmocka_unit_test(test_poisson_repeats_with_its_seed),
 		cmocka_unit_test(test_poisson_is_passed_one_by_one),
 		cmocka_unit_test(test_who_comes_late_is_in_step),
+		cmocka_unit_test(test_a_start_beyond_the_clock_is_never),
+		cmocka_unit_test(test_what_is_taken_of_a_batch_has_its_share_of_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
