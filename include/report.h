@@ -151,7 +151,8 @@ double report_summary_bytes_per_s(const struct report_summary *s);
 double report_achieved_per_s(const struct report_period *p);
 
 /* Of an open loop: whether all was sent that was due a millisecond before the end, but for a
- * thousandth, or for one message of several. Unknown if there was nothing to be sent by then. */
+ * thousandth, or for one message of several; and the last one, if there was one, no later than that
+ * after the schedule's end. Unknown if there was nothing to be sent by then. */
 enum report_rate { RATE_UNKNOWN, RATE_MISSED, RATE_MET };
 enum report_rate report_rate(const struct report_period *p);
 

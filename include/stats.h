@@ -97,6 +97,7 @@ struct stats {
 				   UINT32_MAX if it was never looked at */
 	uint64_t unsettled;     /* psend: now */
 	uint64_t just_due;      /* psend: not sent, and due for SCHEDULE_LATE_NS at most */
+	uint64_t overrun_ns; /* psend: the last message was sent so long after the schedule's end */
 };
 
 /* Empties S, which has these TIMING_BIT()s from now on; so must all that it is added to. */

@@ -18,7 +18,6 @@
 #define HELP_TEXT_SIZE  16384
 #define DURATION_MAX_NS (UINT64_C(36525) * 86400 * NS_PER_S) /* sums of two do not overflow */
 #define RATE_MIN_PER_S  (1.0 / (100 * 86400))
-#define RATE_MAX_PER_S  1e9
 #define KEY_HELP        'h'
 #define KEY_VERSION     'V'
 #define HELP_FLAGS      (ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC)
@@ -109,8 +108,6 @@ static void set(struct options *o, const struct option_row *row, const char *tex
 		error = units_parse_rate(text, to);
 		if (!error && *(double *)to < RATE_MIN_PER_S)
 			error = "is below one in 100 days";
-		if (!error && *(double *)to > RATE_MAX_PER_S)
-			error = "is above 1000000000";
 		if (error)
 			refuse(row, text, error);
 		break;

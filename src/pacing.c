@@ -98,6 +98,8 @@ void pacing_end(struct pacing *p, int64_t now_ns)
 	pacing_turn(p, 0, now_ns);
 	p->ended = true;
 	int64_t end_ns = schedule_end_ns(&p->next);
-	if (end_ns < INT64_MAX && end_ns > now_ns)
+	if (end_ns <= now_ns)
+		p->stats->overrun_ns = (uint64_t)(now_ns - end_ns);
+	else if (end_ns < INT64_MAX)
 		p->stats->n.paced_ns = (uint64_t)(end_ns - p->next.start_ns);
 }

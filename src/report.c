@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include "schedule.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -142,6 +144,8 @@ enum report_rate report_rate(const struct report_period *p)
 	if (n->due <= p->stats.just_due && !n->messages)
 		return RATE_UNKNOWN;
 	double due = (double)n->due, just_due = (double)p->stats.just_due;
+	if (p->stats.overrun_ns > SCHEDULE_LATE_NS && p->stats.overrun_ns > n->paced_ns / 1000)
+		return RATE_MISSED;
 	double allowed = n->messages ? fmax(due / 1000, 1) : 0;
 	return (double)n->messages + just_due + allowed >= due ? RATE_MET : RATE_MISSED;
 }

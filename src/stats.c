@@ -29,6 +29,7 @@ void stats_reset(struct stats *s, unsigned timings)
 			histogram_reset(&s->timings[t]);
 	s->unsettled = 0;
 	s->just_due = 0;
+	s->overrun_ns = 0;
 	s->credit_lowest = UINT32_MAX;
 }
 
@@ -43,6 +44,7 @@ void stats_copy(struct stats *to, const struct stats *from)
 	to->credit_lowest = from->credit_lowest;
 	to->unsettled = from->unsettled;
 	to->just_due = from->just_due;
+	to->overrun_ns = from->overrun_ns;
 }
 
 /* The extremes of a period are its own. */
@@ -74,6 +76,7 @@ void stats_add(struct stats *sum, const struct stats *part)
 		sum->credit_lowest = part->credit_lowest;
 	sum->unsettled = part->unsettled;
 	sum->just_due = part->just_due;
+	sum->overrun_ns = part->overrun_ns;
 }
 
 /* What happened between two cuts. */
@@ -92,6 +95,7 @@ void stats_subtract(struct stats *period, const struct stats *later, const struc
 	period->credit_lowest = later->credit_lowest;
 	period->unsettled = later->unsettled;
 	period->just_due = later->just_due;
+	period->overrun_ns = later->overrun_ns;
 }
 
 static uint64_t timeval_ns(struct timeval t)

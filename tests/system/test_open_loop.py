@@ -238,6 +238,15 @@ def test_out_of_reach() -> None:
     assert "rate missed for" in line
 
 
+def test_out_of_reach_of_a_number_of_messages() -> None:
+    """All of them are sent, and later than they should have been."""
+    messages = pair.count(300_000)
+    psend, precv = pair.run_pair(["--send-rate", "100000000", "-m", str(messages)])
+    pair.assert_delivered(psend, precv, messages)
+    pacing = psend.summary["pacing"]
+    assert pacing["due"] == messages and pacing["rate_met"] is False and pacing["missed_for"]
+
+
 def test_no_burst_at_first() -> None:
     """A sender that waits for its peer before it starts has nothing to catch up with."""
     sender, url = pair.listen("psend", "--send-rate", "1000", "-d", "1s", "--interval", "100ms")

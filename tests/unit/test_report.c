@@ -739,6 +739,31 @@ static void test_a_rate_is_met_but_for_a_thousandth(void **state)
 	assert_int_equal(rate_of(10, 0, 12), RATE_MET);
 }
 
+/* All was sent, in more than the time that there was. */
+static void test_a_rate_is_missed_by_who_is_late_at_the_end(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t paced_ns, overrun_ns;
+		enum report_rate rate;
+	} CASES[] = {
+		{NS_PER_S, 0, RATE_MET},
+		{NS_PER_S, NS_PER_MS, RATE_MET},
+		{NS_PER_S, NS_PER_MS + 1, RATE_MISSED},
+		{10 * NS_PER_S, 10 * NS_PER_MS, RATE_MET},
+		{10 * NS_PER_S, 10 * NS_PER_MS + 1, RATE_MISSED},
+		{NS_PER_MS, NS_PER_MS, RATE_MET},
+	};
+	for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+		struct report_period p;
+		make_empty_period(&p);
+		p.stats.n.due = p.stats.n.messages = 1000;
+		p.stats.n.paced_ns = CASES[i].paced_ns;
+		p.stats.overrun_ns = CASES[i].overrun_ns;
+		assert_int_equal(report_rate(&p), CASES[i].rate);
+	}
+}
+
 static void test_who_sends_nothing_has_no_rate_or_misses_it(void **state)
 {
 	(void)state;
@@ -756,6 +781,7 @@ int main(void)
 		cmocka_unit_test(test_numbers_of_a_period),
 		cmocka_unit_test(test_numbers_that_do_not_exist_are_nan),
 		cmocka_unit_test(test_a_rate_is_met_but_for_a_thousandth),
+		cmocka_unit_test(test_a_rate_is_missed_by_who_is_late_at_the_end),
 		cmocka_unit_test(test_who_sends_nothing_has_no_rate_or_misses_it),
 		cmocka_unit_test(test_text_of_a_receiver),
 		cmocka_unit_test(test_text_of_a_receiver_that_checks_content),
