@@ -74,9 +74,10 @@ void asking_turn(struct sender *s, int64_t now_ns);
 /* Whether there is a link to send on, and answers can come. */
 bool asking_may_begin(const struct sender *s);
 
-/* Whether there are answers to be waited for; and not any more, those to unsettled messages apart.
- */
+/* Whether there are answers to be waited for. */
 bool asking_is_awaited(const struct sender *s);
+
+/* Nobody waits any more for answers to messages that are settled. */
 void asking_give_up(struct sender *s);
 
 /* The message NUMBER is sent, and timed from SINCE on. */

@@ -14,9 +14,9 @@
 struct awaited_message {
 	uint64_t number;
 	int64_t since_ns; /* whatever its user makes of it */
-	bool used;        /* of a place in the table: there is one */
+	bool used;        /* this place of the table is taken */
 	bool settled, answered;
-	bool late; /* it is not counted in `depth` */
+	bool late; /* given up: it does not count in `depth` */
 };
 
 struct awaited {

@@ -37,10 +37,12 @@ static inline bool batches_is_new(const struct batches *b, uint64_t sn)
 /* That batch begins. Ends the process if there is no memory. */
 void batches_begin(struct batches *b, int64_t began_ns, uint64_t began_ticks);
 
-enum batches_settled { BATCHES_NEITHER, BATCHES_FIRST, BATCHES_LAST, BATCHES_ONLY };
+/* Bits: of a batch of one message, the first to be settled is the last as well. */
+enum { BATCHES_FIRST = 1, BATCHES_LAST = 2 };
 
-/* The message with the number SN is settled: whether it is the first or the last of its batch to
- * be, or both, and when that began. Numbers that are of no batch are passed over. */
-enum batches_settled batches_settle(struct batches *b, uint64_t sn, struct batch *batch);
+/* The message with the number SN is settled. Returns whether it is the first or the last of its
+ * batch to be, as bits, and in BATCH what is known of the batch. Of a number that is of no batch
+ * under way: 0, and BATCH is left as it is. */
+unsigned batches_settle(struct batches *b, uint64_t sn, struct batch *batch);
 
 #endif

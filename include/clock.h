@@ -25,9 +25,11 @@ int64_t clock_stamp_ns(enum clock_kind kind); /* one of the two above */
  * clocks are read together, and the error is at most half of the time which that took. */
 int64_t clock_realtime_at_ns(int64_t monotonic_ns);
 
-/* The processor's time stamp counter, and whether there is one that ticks evenly, whatever the
- * processor's speed and sleep. */
+/* Whether the processor has a time stamp counter that ticks evenly, whatever its speed and sleep.
+ */
 bool clock_has_ticks(void);
+
+/* That counter, in ticks, of which nothing says how long they are. Only if there is one. */
 uint64_t clock_ticks(void);
 
 /* A clock for a run of messages handled one after the other: it is read for the first and then for

@@ -1,6 +1,5 @@
 /* endpoints: the AMQP endpoints of an engine's connections: how connections, sessions and links
- * open, fail and close. Layer 3, for engine.c, connections.c and
- * answer_links.c alone. */
+ * open, fail and close. Layer 3, for engine.c, connections.c and answer_links.c alone. */
 #ifndef ENDPOINTS_H
 #define ENDPOINTS_H
 

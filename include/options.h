@@ -20,8 +20,8 @@
 
 #define OPTIONS_PERCENTILES_MAX 32
 #define OPTIONS_ROWS_MAX        128
-#define SEED_MAX                ((UINT64_C(1) << 53) - 1)
-#define OPTIONS_CONTENT_MAX     (1 << 30) /* bytes of a body */
+#define OPTIONS_SEED_MAX        ((UINT64_C(1) << 53) - 1) /* a double holds no more exactly */
+#define OPTIONS_CONTENT_MAX     (1 << 30)                 /* bytes of a body */
 
 enum program { PROGRAM_PSEND = 1, PROGRAM_PRECV = 2, PROGRAM_BOTH = 3 };
 

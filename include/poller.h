@@ -44,12 +44,12 @@ struct poller {
 	int64_t parked_deadline_ms; /* no later than any deadline of those parked; INT64_MAX */
 	int64_t poll_ns;            /* what a poll() that need not wait takes */
 	struct waking waking;
-	pn_collector_t *events;     /* the reactor's queue, whose head is being handled */
+	pn_collector_t *events; /* the reactor's queue, whose head is being handled */
+	uint64_t looks;         /* while spinning, of all waits */
 
 	/* set by the owner, once */
 	bool busy;                 /* spin */
 	uint64_t *polls, *spun_ns; /* sums: looks that found nothing, and their time */
-	uint64_t spins;            /* looks, of all waits */
 
 	/* set by the owner before each wait */
 	int64_t deadline_ns;                     /* monotonic, INT64_MAX: none */
@@ -65,8 +65,8 @@ void poller_create(struct poller *p, pn_reactor_t *reactor);
 /* Frees what P has allocated, after the reactor was freed. */
 void poller_destroy(struct poller *p);
 
-/* SELECTABLE is a socket: to have it read when there is nothing does no harm. Before it is known to
- * the reactor. */
+/* Says of SELECTABLE that it is a socket, which may be read although nothing has come; so it is
+ * when the poller spins. To be called before the reactor knows the selectable. */
 void poller_spins_on(pn_selectable_t *selectable);
 
 /* Tells the poller of SELECTABLE, which is registered with it as such while it is in use, that what

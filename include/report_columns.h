@@ -22,10 +22,11 @@ struct report_column {
 /* The last one has no name. */
 extern const struct report_column report_columns[];
 
-/* Whether the program has it. */
+/* Whether the program of that run has the column. */
 bool report_has(const struct report_run *run, const struct report_column *column);
 
-/* Of a summary, whose rates are of their own. */
+/* The column's value for a whole run: rates are not those of the summary's period, but from the
+ * first to the last message. NAN: there is none. */
 double report_total(const struct report_column *column, const struct report_summary *s);
 
 #endif

@@ -26,7 +26,7 @@ enum time_cause {
 /* "busy", "credit" ... */
 const char *time_cause_name(enum time_cause cause);
 
-/* Durations that are counted in histograms; a run has those that its options ask for. */
+/* Durations in ns that are counted in histograms; a run has those that its options ask for. */
 enum timing {
 	TIMING_LATENCY,     /* precv: stamp to arrival; psend: send to settled */
 	TIMING_STALL,       /* psend: length of the spells without credit */
@@ -102,13 +102,14 @@ struct stats {
 /* Empties S, which has these TIMING_BIT()s from now on; so must all that it is added to. */
 void stats_reset(struct stats *s, unsigned timings);
 
+/* All of FROM but the timings that it does not have: these are left as they are in TO. */
 void stats_copy(struct stats *to, const struct stats *from);
 
-/* Counts VALUE, in ns, if the run has that timing. */
-static inline void stats_time(struct stats *s, enum timing timing, int64_t value_ns)
+/* Counts VALUE, in the timing's unit, if the run has that timing. */
+static inline void stats_time(struct stats *s, enum timing timing, int64_t value)
 {
 	if (s->timings_used & TIMING_BIT(timing))
-		histogram_record(&s->timings[timing], value_ns);
+		histogram_record(&s->timings[timing], value);
 }
 
 /* Starts a new period: what cannot be subtracted begins anew. */

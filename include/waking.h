@@ -9,18 +9,20 @@
 
 #include <stdint.h>
 
-#define WAKING_LATENESS_MAX_NS                                                                     \
-	INT64_C(100000)                    /* more is not the waking's, but some other work's      \
-					    */
-#define WAKING_SPIN_MAX_NS  INT64_C(10000) /* what may be left to be waited for so */
-#define WAKING_SLEEP_MIN_NS INT64_C(1000)  /* so that a wait is a sleep, however short */
-#define WAKING_STEP_NS      INT64_C(1000)  /* one that is very late counts for no more */
+/* A sleep that ends later than this was kept waiting by other work, not by the waking. */
+#define WAKING_LATENESS_MAX_NS INT64_C(100000)
+/* So much may be left when a sleep ends early, to be spent in looking. */
+#define WAKING_SPIN_MAX_NS INT64_C(10000)
+/* Never less, so that a wait gives the processor away however short it is. */
+#define WAKING_SLEEP_MIN_NS INT64_C(1000)
+/* What one sleep can change of what was learnt, so that an outlier is one of many. */
+#define WAKING_STEP_NS INT64_C(1000)
 
 struct waking {
 	int64_t lateness_ns; /* of sleeps: about the median */
 };
 
-/* How long to sleep if LEFT is to pass. */
+/* How long to sleep so as to be awake when LEFT has passed; never longer than LEFT. */
 static inline int64_t waking_sleep_ns(const struct waking *w, int64_t left_ns)
 {
 	int64_t sleep_ns = left_ns - w->lateness_ns;
@@ -29,7 +31,8 @@ static inline int64_t waking_sleep_ns(const struct waking *w, int64_t left_ns)
 	return sleep_ns < left_ns ? sleep_ns : left_ns;
 }
 
-/* A sleep that nothing has ended before has taken LATENESS longer than was asked for. */
+/* A sleep that went on to its end has taken LATENESS longer than was asked for. The first is taken
+ * as it is; after that, one step up or down for each sleep finds the median. */
 static inline void waking_learn(struct waking *w, int64_t lateness_ns)
 {
 	if (lateness_ns > WAKING_LATENESS_MAX_NS)

@@ -116,11 +116,11 @@ static void make_room(struct receiver *r)
 	struct answer_link *l;
 	if (r->answering.opened < OPENED_MAX)
 		return;
-	TAILQ_FOREACH_REVERSE(l, &r->answering.links, answer_links, next)
-	if (l->ours) {
-		drop(r, l);
-		return;
-	}
+	TAILQ_FOREACH_REVERSE (l, &r->answering.links, answer_links, next)
+		if (l->ours) {
+			drop(r, l);
+			return;
+		}
 }
 
 static struct answer_link *open_link(
@@ -143,8 +143,7 @@ static struct answer_link *find_link(
 	struct receiver *r, const pn_connection_t *connection, const char *address)
 {
 	struct answer_link *l, *found = NULL;
-	TAILQ_FOREACH(l, &r->answering.links, next)
-	{
+	TAILQ_FOREACH (l, &r->answering.links, next) {
 		if (strcmp(l->address, address))
 			continue;
 		if (!found || l->connection == connection)

@@ -49,18 +49,15 @@ void batches_begin(struct batches *b, int64_t began_ns, uint64_t began_ticks)
 }
 
 /* Those in front that are complete are forgotten. */
-enum batches_settled batches_settle(struct batches *b, uint64_t sn, struct batch *batch)
+unsigned batches_settle(struct batches *b, uint64_t sn, struct batch *batch)
 {
 	uint64_t number = (sn - b->first) / b->size;
 	if (sn < b->first || number < b->oldest || number >= b->end)
-		return BATCHES_NEITHER;
+		return 0;
 	struct batch *at = slot(b, number);
 	bool first = !at->settled++, last = at->settled == b->size;
 	*batch = *at;
 	while (b->oldest != b->end && slot(b, b->oldest)->settled == b->size)
 		b->oldest++;
-	return first && last ? BATCHES_ONLY
-		: first      ? BATCHES_FIRST
-		: last       ? BATCHES_LAST
-			     : BATCHES_NEITHER;
+	return (first ? BATCHES_FIRST : 0) | (last ? BATCHES_LAST : 0);
 }

@@ -39,7 +39,7 @@ static void check_connection(struct options *o)
 static uint64_t choose_seed(void)
 {
 	uint64_t state = (uint64_t)clock_realtime_ns() ^ (uint64_t)getpid() << 48;
-	return 1 + mix_next(&state) % SEED_MAX;
+	return 1 + mix_next(&state) % OPTIONS_SEED_MAX;
 }
 
 static void check_schedule(struct options *o)

@@ -126,8 +126,9 @@ void option_message_check(struct options *o)
 	check_properties(o);
 	check_groups(o);
 	if (o->round_trip && o->message_id)
-		fatalx(EXIT_USAGE, "--message-id: cannot be combined with --round-trip, which "
-				   "makes its own");
+		fatalx(EXIT_USAGE,
+			"--message-id: cannot be combined with --round-trip, which "
+			"makes its own");
 	o->has_ttl = option_given(o, "ttl");
 	o->has_priority = option_given(o, "priority");
 }

@@ -35,7 +35,8 @@ const struct option_row option_table[] = {
 			"again for one second of it; with --listen: from each connection"},
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "close-timeout", close_timeout_ns), .argument = "T",
 		.initial = "5s",
-		.help = "for outstanding dispositions, and again for closing, when the run ends"},
+		.help = "for outstanding dispositions and answers, and again for closing, when the "
+			"run ends"},
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "idle-timeout", idle_timeout_ns), .argument = "T",
 		.shown = "off", .min = 2 * NS_PER_MS, .max = UINT32_MAX * NS_PER_MS,
 		.help = "end a connection on which nothing has arrived for so long, in whole ms"},
@@ -110,9 +111,9 @@ const struct option_row option_table[] = {
 		.help = "send N messages at a time: N when they are due, or, without --send-rate, "
 			"N when --max-unsettled has room for so many"},
 	{ROW(PSEND, OPTIONAL_COUNT, KEY_LONG_ONLY, "poisson", poisson_seed), .argument = "SEED",
-		.shown = "even gaps", .min = 1, .max = SEED_MAX,
+		.shown = "even gaps", .min = 1, .max = OPTIONS_SEED_MAX,
 		.help = "exponential gaps in the schedule of --send-rate, the same for the same "
-			"SEED"},
+			"SEED; without one, others each time"},
 	{ROW(PSEND, CHOICE, KEY_LONG_ONLY, "catch-up", catch_up), .choices = CATCH_UPS,
 		.argument = "none|full", .initial = "full",
 		.help = "after a stall send all that is due, or leave out what is more than 1 ms "
@@ -247,7 +248,7 @@ const struct option_row option_table[] = {
 		.initial = "50,90,99,99.9,99.99", .help = "which ones the total has"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "hdr", hdr), .argument = "FILE",
 		.help = "write the latency distribution to FILE, as HdrHistogram's plotters read "
-			"it (.hgrm); ppair report merges such files"},
+			"it (.hgrm), psend that of settlement; ppair report merges such files"},
 	{ROW(BOTH, CHOICE, KEY_LONG_ONLY, "clock", clock), .choices = CLOCKS,
 		.argument = "realtime|monotonic", .initial = "realtime",
 		.help = "clock of ts; monotonic is for two programs on one host"},

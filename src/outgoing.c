@@ -188,7 +188,8 @@ static uint64_t depth_of(const struct sender *s, struct outgoing *o, bool again)
 					   : (uint64_t)pn_link_unsettled(o->link);
 }
 
-/* How many the queue depth lets go: of batches, whole ones. */
+/* How many messages the queue depth lets go. Batches are let go whole: while one that was let go is
+ * not sent to its end, that is what is left of it. */
 static uint64_t depth_left(const struct sender *s, struct outgoing *o, uint64_t depth)
 {
 	uint64_t left = depth < s->max_unsettled ? s->max_unsettled - depth : 0;
@@ -328,10 +329,10 @@ static void time_batch(struct sender *s, struct outgoing *o, pn_delivery_t *d, i
 {
 	struct stats *stats = &s->worker.stats;
 	struct batch batch;
-	enum batches_settled settled = batches_settle(&o->batches, number_of(d), &batch);
-	if (settled == BATCHES_FIRST || settled == BATCHES_ONLY)
+	unsigned settled = batches_settle(&o->batches, number_of(d), &batch);
+	if (settled & BATCHES_FIRST)
 		stats_time(stats, TIMING_BATCH_FIRST, now_ns - batch.began_ns);
-	if (settled != BATCHES_LAST && settled != BATCHES_ONLY)
+	if (!(settled & BATCHES_LAST))
 		return;
 	stats_time(stats, TIMING_BATCH_LAST, now_ns - batch.began_ns);
 	if (s->options->tsc)

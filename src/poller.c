@@ -261,7 +261,7 @@ static void serve(struct poller *p, int ready)
 /* Whether this look is to be at sockets alone. */
 static bool reads_sockets(struct poller *p, bool writing)
 {
-	return ++p->spins % LOOKS_PER_POLL && !writing && p->in_use <= IN_USE_MIN;
+	return ++p->looks % LOOKS_PER_POLL && !writing && p->in_use <= IN_USE_MIN;
 }
 
 /* Whether something has come by any of them that is to be handled, or answered. */

@@ -17,6 +17,12 @@ static double percentile(const struct report_period *p, enum timing timing, doub
 	return summary.count ? (double)histogram_percentile(h, &summary, percent) : NAN;
 }
 
+/* A count of the schedule, if there is one. */
+static double of_schedule(const struct report_period *p, uint64_t count)
+{
+	return p->stats.timings_used & TIMING_BIT(TIMING_SEND_DELAY) ? (double)count : NAN;
+}
+
 /* One function for each column that is not already a function of the report. */
 #define COLUMN(NAME, EXPRESSION)                                                                   \
 	static double NAME(const struct report_period *p)                                          \
@@ -27,23 +33,17 @@ COLUMN(start_s, seconds(p->start_ns))
 COLUMN(end_s, seconds(p->end_ns))
 COLUMN(messages, p->stats.n.messages)
 COLUMN(content_bytes, p->stats.n.content_bytes)
-COLUMN(latency_p50, percentile(p, TIMING_LATENCY, 50))
-COLUMN(latency_p99, percentile(p, TIMING_LATENCY, 99))
-COLUMN(latency_max, percentile(p, TIMING_LATENCY, 100))
-COLUMN(send_delay_p50, percentile(p, TIMING_SEND_DELAY, 50))
-COLUMN(send_delay_p99, percentile(p, TIMING_SEND_DELAY, 99))
-COLUMN(send_delay_max, percentile(p, TIMING_SEND_DELAY, 100))
-COLUMN(round_trip_p50, percentile(p, TIMING_ROUND_TRIP, 50))
-COLUMN(round_trip_p99, percentile(p, TIMING_ROUND_TRIP, 99))
-COLUMN(round_trip_max, percentile(p, TIMING_ROUND_TRIP, 100))
-COLUMN(batch_p50, percentile(p, TIMING_BATCH_LAST, 50))
-COLUMN(batch_p99, percentile(p, TIMING_BATCH_LAST, 99))
-COLUMN(batch_max, percentile(p, TIMING_BATCH_LAST, 100))
-COLUMN(due, p->stats.timings_used &TIMING_BIT(TIMING_SEND_DELAY) ? (double)p->stats.n.due : NAN)
-COLUMN(late, p->stats.timings_used &TIMING_BIT(TIMING_SEND_DELAY) ? (double)p->stats.n.late : NAN)
-COLUMN(skipped,
-	p->stats.timings_used &TIMING_BIT(TIMING_SEND_DELAY) ? (double)p->stats.n.slots_skipped
-							     : NAN)
+#define PERCENTILES(NAME, TIMING)                                                                  \
+	COLUMN(NAME##_p50, percentile(p, TIMING, 50))                                              \
+	COLUMN(NAME##_p99, percentile(p, TIMING, 99))                                              \
+	COLUMN(NAME##_max, percentile(p, TIMING, 100))
+PERCENTILES(latency, TIMING_LATENCY)
+PERCENTILES(send_delay, TIMING_SEND_DELAY)
+PERCENTILES(round_trip, TIMING_ROUND_TRIP)
+PERCENTILES(batch, TIMING_BATCH_LAST)
+COLUMN(due, of_schedule(p, p->stats.n.due))
+COLUMN(late, of_schedule(p, p->stats.n.late))
+COLUMN(skipped, of_schedule(p, p->stats.n.slots_skipped))
 COLUMN(blocked, p->stats.n.blocked)
 COLUMN(stalls, p->stats.n.stalls)
 COLUMN(stalled_s, seconds((int64_t)p->stats.n.stalled_ns))
@@ -63,6 +63,7 @@ COLUMN(time_settlement, seconds((int64_t)p->stats.n.time_ns[TIME_SETTLEMENT]))
 COLUMN(time_pacing, seconds((int64_t)p->stats.n.time_ns[TIME_PACING]))
 COLUMN(time_idle, seconds((int64_t)p->stats.n.time_ns[TIME_IDLE]))
 
+/* What columns need. */
 #define DELAY  TIMING_BIT(TIMING_SEND_DELAY)
 #define ANSWER TIMING_BIT(TIMING_ROUND_TRIP)
 #define BATCH  TIMING_BIT(TIMING_BATCH_LAST)

@@ -172,35 +172,42 @@ static void put_timing(json_t *object, const struct report_run *run, const char 
 		put_null(object, name);
 }
 
-static json_t *messages(const struct report_run *run, const struct counters *n)
+static json_t *received(const struct report_run *run, const struct counters *n)
 {
 	json_t *object = json_object();
-	if (!run->sender) {
-		put_number(object, "received", n->messages);
-		/* in an interval, more may come late than is passed over */
-		json_object_set_new(
-			object, "lost", json_integer((json_int_t)(n->skipped - n->reordered)));
-		put_number(object, "duplicated", n->duplicated);
-		put_number(object, "reordered", n->reordered);
-		put_number(object, "redelivered", n->redelivered);
-		put_number(object, "aborted", n->aborted);
-		put_number(object, "no_sequence", n->no_sequence);
-		put_number(object, "no_timestamp", n->no_timestamp);
-		put_number_if(object, "corrupted", run->checks_content, n->corrupted);
-		put_number_if(object, "answers", run->answers, n->answers);
-		put_number_if(object, "unanswerable", run->answers, n->unanswerable);
-		return object;
-	}
+	put_number(object, "received", n->messages);
+	/* in an interval, more may come late than is passed over */
+	json_object_set_new(object, "lost", json_integer((json_int_t)(n->skipped - n->reordered)));
+	put_number(object, "duplicated", n->duplicated);
+	put_number(object, "reordered", n->reordered);
+	put_number(object, "redelivered", n->redelivered);
+	put_number(object, "aborted", n->aborted);
+	put_number(object, "no_sequence", n->no_sequence);
+	put_number(object, "no_timestamp", n->no_timestamp);
+	put_number_if(object, "corrupted", run->checks_content, n->corrupted);
+	put_number_if(object, "answers", run->answers, n->answers);
+	put_number_if(object, "unanswerable", run->answers, n->unanswerable);
+	return object;
+}
+
+static json_t *sent(const struct report_run *run, const struct counters *n)
+{
+	json_t *object = json_object();
 	put_number(object, "sent", n->messages);
-	const char *names[] = {"accepted", "rejected", "released", "modified", "no_outcome"};
-	const uint64_t values[] = {
-		n->accepted, n->rejected, n->released, n->modified, n->no_outcome};
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		put_number_if(object, names[i], !run->presettled, values[i]);
+	put_number_if(object, "accepted", !run->presettled, n->accepted);
+	put_number_if(object, "rejected", !run->presettled, n->rejected);
+	put_number_if(object, "released", !run->presettled, n->released);
+	put_number_if(object, "modified", !run->presettled, n->modified);
+	put_number_if(object, "no_outcome", !run->presettled, n->no_outcome);
 	put_number_if(object, "resent", !run->presettled, n->resent);
 	put_number_if(object, "answered", run->asks, n->answered);
 	put_number_if(object, "unmatched", run->asks, n->unmatched);
 	return object;
+}
+
+static json_t *messages(const struct report_run *run, const struct counters *n)
+{
+	return run->sender ? sent(run, n) : received(run, n);
 }
 
 static json_t *credit(const struct report_run *run, const struct stats *s, bool with_buckets)

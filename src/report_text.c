@@ -38,7 +38,18 @@ static void text_interval(FILE *out, const struct report_run *run, const struct 
 	fprintf(out, "%s\n", p->warmup ? "  warm-up" : "");
 }
 
-/* Nothing if the run has not that timing. */
+/* Minimum, percentiles and maximum, of one value at least, each divided by DIVISOR. */
+static void text_spread(FILE *out, const struct report_run *run, const struct histogram *h,
+	const struct histogram_summary *summary, double divisor, int decimals)
+{
+	fprintf(out, "min %.*f", decimals, (double)summary->min / divisor);
+	for (size_t i = 0; i < run->percentile_count; i++)
+		fprintf(out, "  p%.12g %.*f", run->percentiles[i], decimals,
+			(double)histogram_percentile(h, summary, run->percentiles[i]) / divisor);
+	fprintf(out, "  max %.*f", decimals, (double)summary->max / divisor);
+}
+
+/* Nothing if the run does not have that timing. */
 static void text_timing(FILE *out, const struct report_run *run, const char *name,
 	const struct stats *stats, enum timing timing)
 {
@@ -51,12 +62,10 @@ static void text_timing(FILE *out, const struct report_run *run, const char *nam
 		fprintf(out, "%s us: -\n", name);
 		return;
 	}
-	fprintf(out, "%s us: min %.1f", name, (double)summary.min / NS_PER_US);
-	for (size_t i = 0; i < run->percentile_count; i++)
-		fprintf(out, "  p%.12g %.1f", run->percentiles[i],
-			(double)histogram_percentile(h, &summary, run->percentiles[i]) / NS_PER_US);
-	fprintf(out, "  max %.1f  mean %.1f  stddev %.1f\n", (double)summary.max / NS_PER_US,
-		summary.mean / NS_PER_US, summary.stddev / NS_PER_US);
+	fprintf(out, "%s us: ", name);
+	text_spread(out, run, h, &summary, NS_PER_US, 1);
+	fprintf(out, "  mean %.1f  stddev %.1f\n", summary.mean / NS_PER_US,
+		summary.stddev / NS_PER_US);
 	if (h->negative)
 		fprintf(out, "%s us: %" PRIu64 " negative, left out; the lowest was %.1f\n", name,
 			h->negative, (double)h->lowest / NS_PER_US);
@@ -71,32 +80,33 @@ static void text_rare(FILE *out, const char *name, uint64_t count)
 		fprintf(out, "  %s %" PRIu64, name, count);
 }
 
-static void text_messages(FILE *out, const struct report_run *run, const struct report_summary *s)
+static void text_received(FILE *out, const struct report_run *run, const struct counters *n)
 {
-	const struct counters *n = &s->whole;
-	if (!run->sender) {
-		fprintf(out,
-			"messages: received %" PRIu64 "  lost %" PRIu64 "  duplicated %" PRIu64
-			"  reordered %" PRIu64 "  redelivered %" PRIu64,
-			n->messages, n->skipped - n->reordered, n->duplicated, n->reordered,
-			n->redelivered);
-		if (run->checks_content)
-			fprintf(out, "  corrupted %" PRIu64, n->corrupted);
-		if (run->answers)
-			fprintf(out, "  answers %" PRIu64, n->answers);
-		text_rare(out, "unanswerable", n->unanswerable);
-		text_rare(out, "no sequence", n->no_sequence);
-		text_rare(out, "no timestamp", n->no_timestamp);
-		text_rare(out, "aborted", n->aborted);
-		fputc('\n', out);
-		return;
-	}
+	fprintf(out,
+		"messages: received %" PRIu64 "  lost %" PRIu64 "  duplicated %" PRIu64
+		"  reordered %" PRIu64 "  redelivered %" PRIu64,
+		n->messages, n->skipped - n->reordered, n->duplicated, n->reordered,
+		n->redelivered);
+	if (run->checks_content)
+		fprintf(out, "  corrupted %" PRIu64, n->corrupted);
+	if (run->answers)
+		fprintf(out, "  answers %" PRIu64, n->answers);
+	text_rare(out, "unanswerable", n->unanswerable);
+	text_rare(out, "no sequence", n->no_sequence);
+	text_rare(out, "no timestamp", n->no_timestamp);
+	text_rare(out, "aborted", n->aborted);
+	fputc('\n', out);
+}
+
+static void text_sent(
+	FILE *out, const struct report_run *run, const struct counters *n, uint64_t unsettled)
+{
 	fprintf(out, "messages: sent %" PRIu64, n->messages);
 	if (!run->presettled)
 		fprintf(out,
 			"  accepted %" PRIu64 "  rejected %" PRIu64 "  released %" PRIu64
 			"  modified %" PRIu64 "  unsettled %" PRIu64,
-			n->accepted, n->rejected, n->released, n->modified, s->unsettled);
+			n->accepted, n->rejected, n->released, n->modified, unsettled);
 	if (run->asks)
 		fprintf(out, "  answered %" PRIu64, n->answered);
 	text_rare(out, "unmatched answers", n->unmatched);
@@ -130,12 +140,9 @@ static void text_ticks(FILE *out, const struct report_run *run, const struct rep
 		fputs("last of batch, ticks: -\n", out);
 		return;
 	}
-	fprintf(out, "last of batch, ticks: min %" PRId64, summary.min);
-	for (size_t i = 0; i < run->percentile_count; i++)
-		fprintf(out, "  p%.12g %" PRId64, run->percentiles[i],
-			histogram_percentile(h, &summary, run->percentiles[i]));
-	fprintf(out, "  max %" PRId64 "  of %.6g million a second\n", summary.max,
-		report_ticks_per_s(p) / 1e6);
+	fputs("last of batch, ticks: ", out);
+	text_spread(out, run, h, &summary, 1, 0);
+	fprintf(out, "  of %.6g million a second\n", report_ticks_per_s(p) / 1e6);
 }
 
 /* As it is the limit. */
@@ -203,7 +210,10 @@ static void text_summary(FILE *out, const struct report_run *run, const struct r
 			text_cell(out, c, report_total(c, s));
 	}
 	fputc('\n', out);
-	text_messages(out, run, s);
+	if (run->sender)
+		text_sent(out, run, &s->whole, s->unsettled);
+	else
+		text_received(out, run, &s->whole);
 	text_timing(
 		out, run, run->sender ? "settlement" : "latency", &s->total.stats, TIMING_LATENCY);
 	text_timing(out, run, "send delay", &s->total.stats, TIMING_SEND_DELAY);

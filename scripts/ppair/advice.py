@@ -39,8 +39,9 @@ class Warning:
 
 
 def warnings(results: Results) -> list[Warning]:
-    """Of all rules, in their order."""
-    return [warning for rule in RULES.values() for warning in rule(results)]
+    """Of all rules, in their order, but for those of which the command tells itself."""
+    told = TOLD_BY.get(results.plan.command, ())
+    return [found for code, rule in RULES.items() if code not in told for found in rule(results)]
 
 
 def _runs(results: Results) -> list[Run]:
@@ -249,8 +250,7 @@ def _broker(results: Results) -> Iterator[Warning]:
 
 def _backlog(results: Results) -> Iterator[Warning]:
     """Messages that wait in a broker's queue have been settled long ago."""
-    points = [] if results.plan.command == "latency" else results.plan.points  # it says so itself
-    by_broker = {point.id for point in points if point.spec.via is not None}
+    by_broker = {point.id for point in results.plan.points if point.spec.via is not None}
 
     def seen(runs: list[Run]) -> float | None:
         pairs = [(run.metrics.get("latency_p50_ns"), run.metrics.get(TRIP)) for run in runs]
@@ -270,11 +270,9 @@ def _backlog(results: Results) -> Iterator[Warning]:
 
 
 def _rate_missed(results: Results) -> Iterator[Warning]:
-    """Of runs that are meant to keep it; latency looks for those that do not."""
-
     def seen(runs: list[Run]) -> float | None:
         shares = [_missed_percent(run) for run in runs if run.metrics.get("rate_met") == 0]
-        return max(shares) if shares and results.plan.command != "latency" else None
+        return max(shares, default=None)
 
     yield from _at_points(
         results,
@@ -348,3 +346,5 @@ RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "negative-latency": _negative_latency,
 }
 CODES = tuple(RULES)
+# What a command looks for, and tells of in its own words.
+TOLD_BY = {"latency": ("backlog", "rate-missed")}

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import run_files
+from .cells import shown_column
 from .events import Event
 from .histogram import Histogram
 from .metrics import BY_NAME, PRIMARY, batch_times
 from .programs import PSEND
 from .results import Point, Results
-from .table import MISSING
-from .tables import shown_column
+from .table import MISSING, Column, finding_of_columns
 from .units import digits
 
 FEW = 10  # batches, below which a p99 is a maximum and says little
@@ -65,10 +65,11 @@ def of_point(results: Results, point: Point, size: str, variant: str) -> Batches
     )
 
 
-def _columns(found: list[Batches]) -> list[tuple[str, list[str]]]:
+def _columns(found: list[Batches]) -> list[Column]:
     """Headings and cells."""
     plain = {each.size: each.p50_ns for each in found if each.variant == found[0].variant}
-    columns = [
+    ticks = [_whole(each.ticks.percentile_ns(50)) for each in found]
+    return [
         ("batch", [str(each.size) for each in found]),
         ("variant", [each.variant for each in found]),
         ("batches", [str(each.last.count) for each in found]),
@@ -77,15 +78,12 @@ def _columns(found: list[Batches]) -> list[tuple[str, list[str]]]:
         ("MB/s", shown_column([each.bytes_per_s for each in found], BY_NAME["bytes_per_s"])),
         ("first ns p50", [_whole(each.first.percentile_ns(50)) for each in found]),
         ("batch ns p50", [_whole(each.p50_ns) for each in found]),
+        *([("ticks p50", ticks)] if any(each.ticks.counts for each in found) else []),
         ("p99", [_whole(each.last.percentile_ns(99)) for each in found]),
         ("max", [_whole(each.last.max_ns) for each in found]),
         ("ns/msg", [_ratio(each.p50_ns, each.size, 0) for each in found]),
         (f"/ {found[0].variant}", [_ratio(e.p50_ns, plain.get(e.size), 2) for e in found]),
     ]
-    if any(each.ticks.counts for each in found):
-        ticks = [_whole(each.ticks.percentile_ns(50)) for each in found]
-        columns.insert(8, ("ticks p50", ticks))
-    return columns
 
 
 def _ratio(part: float | None, whole: float | None, decimals: int) -> str:
@@ -162,15 +160,7 @@ def _compared(
 def findings(results: Results, size: str, variant: str) -> dict[str, Any]:
     """SIZE and VARIANT are axes of the plan."""
     found = [of_point(results, point, size, variant) for point in results.plan.points]
-    columns = _columns(found)
     return {
         "sentences": _sentences(found),
-        "tables": [
-            {
-                "title": "By batch",
-                "headings": [heading for heading, _ in columns],
-                "rows": [list(row) for row in zip(*(cells for _, cells in columns))],
-                "notes": _notes(found),
-            }
-        ],
+        "tables": [finding_of_columns("By batch", _columns(found), _notes(found))],
     }

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from . import inference, metrics, tables
+from . import cells, inference, metrics, tables
 from .inference import Comparison, Interval
 from .metrics import COMPARED, PRIMARY, Metric
 from .results import Point, Results
+from .table import finding
 
 SIDES = ("A", "B")
 MIN_EFFECT = 0.01  # a smaller change is no difference
@@ -93,8 +94,8 @@ def _row(metric: Metric, found: Comparison, name: str) -> list[str]:
     change = found.ratio or found.difference
     return [
         metric.heading,
-        tables.shown(found.median_a, metric),
-        tables.shown(found.median_b, metric),
+        cells.shown(found.median_a, metric),
+        cells.shown(found.median_b, metric),
         "-" if found.ratio is None else f"{found.ratio.value:.3f}",
         "-" if change is None else _limits(change, 1.0 if found.ratio else metric.scale),
         inference.words(found, name, metric.better),
@@ -121,12 +122,12 @@ def findings(
     return {
         "sentences": [f"{where}: {sentence}" if where else sentence],
         "tables": [
-            {
-                "title": f"{b} against {a}{f', {where}' if where else ''}",
-                "headings": ["metric", a, b, f"{b}/{a}", "95 % interval", "in words"],
-                "rows": [_row(by_name[name], found, b) for name, found in compared.items()],
-                "notes": [f"Medians of {rate.count_a} and {rate.count_b} repetitions."],
-            }
+            finding(
+                f"{b} against {a}{f', {where}' if where else ''}",
+                ["metric", a, b, f"{b}/{a}", "95 % interval", "in words"],
+                [_row(by_name[name], found, b) for name, found in compared.items()],
+                [f"Medians of {rate.count_a} and {rate.count_b} repetitions."],
+            )
         ],
         "comparisons": {
             name: {**asdict(found), "verdict": found.verdict.value}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .events import Event
-from .metrics import busy_share
+from .limits import busy_share
 
 QUEUE_BYTES = 32 * 1024  # that psend hands to the library at a time
 

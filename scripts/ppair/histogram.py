@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -117,13 +117,9 @@ def merge(parts: Sequence[Histogram]) -> Histogram:
     return Histogram(
         counts=dict(counts),
         total_ns=sum(part.total_ns for part in parts),
-        min_ns=_first(sorted(part.min_ns for part in parts if part.min_ns is not None)),
-        max_ns=_first(sorted((p.max_ns for p in parts if p.max_ns is not None), reverse=True)),
+        min_ns=min((p.min_ns for p in parts if p.min_ns is not None), default=None),
+        max_ns=max((p.max_ns for p in parts if p.max_ns is not None), default=None),
         negative=sum(part.negative for part in parts),
-        lowest_ns=_first(sorted(p.lowest_ns for p in parts if p.lowest_ns is not None)),
+        lowest_ns=min((p.lowest_ns for p in parts if p.lowest_ns is not None), default=None),
         overflow=sum(part.overflow for part in parts),
     )
-
-
-def _first(values: Iterable[int]) -> int | None:
-    return next(iter(values), None)

@@ -1,7 +1,7 @@
 """The measuring that latency does: a closed loop, the highest rate that is sustained, and steps.
 
-Points are "closed loop", "search 1" and so on, the steps "10%" to "99%" and whatever else is asked
-for, and "slo 1" and so on; a rate that is tried again is another repetition of its point.
+Points are labelled as loads.py has it; a rate that is tried again is another repetition of its
+point.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from . import experiment, metrics, run_files, store, sustain
 from .failure import Exit, Failure
+from .loads import AXIS, CLOSED, SEARCH, SLO, is_within_reach, step_label
 from .metrics import PRIMARY
 from .programs import PRECV, PSEND
 from .progress import Progress
@@ -21,8 +22,6 @@ from .slo import Slo
 from .spec import Spec
 from .sustain import Samples, Seen, Trial
 
-AXIS = "load"
-CLOSED = "closed loop"
 FAILURES_MAX = 3  # runs of a search that are not good, one after another
 LOWEST_SHARE = 0.01  # of the sustainable rate, below which no objective is looked for
 # What a closed loop does not take.
@@ -69,16 +68,6 @@ async def measure(search: Search) -> None:
             await _run(search, step_label(share), share * search.sustainable_per_s, ())
     if search.slo:
         await _find_slo(search, search.slo)
-
-
-def step_label(share: float) -> str:
-    """10%"""
-    return f"{100 * share:.6g}%"
-
-
-def share_of(label: str) -> float | None:
-    """Of a step; None of other points."""
-    return float(label[:-1]) / 100 if label.endswith("%") else None
 
 
 # ---- runs ----
@@ -179,7 +168,7 @@ async def _find_sustainable(search: Search, first: float) -> None:
         rate = sustain.next_rate(search.trials, first, search.within)
         if rate is None or (search.trials and time.monotonic() > deadline_s):
             return
-        run = await _probe(search, "search", search.trials, rate)
+        run = await _probe(search, SEARCH, rate)
         passed = run.folder not in search.troubles
         search.trials.append(Trial(rate, passed, run.metrics.get(PRIMARY)))
 
@@ -189,10 +178,9 @@ async def _find_slo(search: Search, slo: Slo) -> None:
     sustainable = search.sustainable_per_s
     assert sustainable
     for point in search.results.plan.points:
-        share = share_of(point.values[AXIS])
-        for run in search.results.of_point(point.id) if share is not None and share <= 1 else ():
-            rate = search.rates[point.values[AXIS]]
-            search.slo_trials.append(Trial(rate, is_met(search, run, slo)))
+        label = point.values[AXIS]
+        for run in search.results.of_point(point.id) if is_within_reach(label) else ():
+            search.slo_trials.append(Trial(search.rates[label], is_met(search, run, slo)))
     if sustain.bracket(search.slo_trials).high_per_s is None:
         return
     deadline_s = time.monotonic() + search.budget_s
@@ -202,7 +190,7 @@ async def _find_slo(search: Search, slo: Slo) -> None:
             return
         if rate > sustainable:  # a step was below its limit at last
             return
-        run = await _probe(search, "slo", search.slo_trials, rate)
+        run = await _probe(search, SLO, rate)
         search.slo_trials.append(Trial(rate, is_met(search, run, slo)))
 
 
@@ -213,7 +201,7 @@ def is_met(search: Search, run: Run, slo: Slo) -> bool:
     return slo.is_met(run_files.distribution(search.results, [run], PRECV))
 
 
-async def _probe(search: Search, kind: str, trials: Sequence[Trial], rate: float) -> Run:
+async def _probe(search: Search, kind: str, rate: float) -> Run:
     """A short run; another one of a point that has the rate already."""
     labels = {search.rates[label]: label for label in search.rates}
     number = len([label for label in search.rates if label.startswith(kind)]) + 1

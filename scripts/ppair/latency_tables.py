@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from . import run_files, sustain, tables
+from . import cells, run_files, sustain, tables
 from .histogram import Histogram
-from .latency_search import AXIS, CLOSED, Search, share_of
+from .latency_search import Search
+from .loads import AXIS, CLOSED, SEARCH, SLO, is_within_reach, share_of, step_label
 from .metrics import PRIMARY
 from .programs import PRECV, PSEND
-from .results import GOOD, Point, Results, Run
+from .results import GOOD, Point, Run
 from .slo import messages_needed, value_ns
+from .table import Column, finding_of_columns
 from .units import digits
 
 PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
@@ -93,13 +95,13 @@ def findings(search: Search) -> dict[str, Any]:
         "not_sustained_per_s": ends.high_per_s,
         "certain": sustain.is_certain(search.trials, search.within),
         "steps": [asdict(step) for step in steps],
-        "slo": _slo_numbers(search, steps) if search.slo else None,
+        "slo": _slo_numbers(search) if search.slo else None,
     }
     found = [step_table(loop, steps)] if steps else []
-    found += [_search_table(search, "search", "How the highest rate was found")]
+    found += [_search_table(search, SEARCH, "How the highest rate was found")]
     if search.slo:
         title = f"How {search.slo.name} below {time_words(search.slo.limit_ns)} was found"
-        found += [_search_table(search, "slo", title)]
+        found += [_search_table(search, SLO, title)]
     return {
         "sentences": list(_sentences(search, loop, steps, numbers)),
         "tables": [table for table in found if table["rows"]],
@@ -107,7 +109,7 @@ def findings(search: Search) -> dict[str, Any]:
     }
 
 
-def _slo_numbers(search: Search, steps: list[Step]) -> dict[str, Any]:
+def _slo_numbers(search: Search) -> dict[str, Any]:
     """`every` is true if all that is sustained meets it, `per_s` the highest rate that does."""
     assert search.slo
     ends = sustain.bracket(search.slo_trials)
@@ -126,13 +128,10 @@ def _slo_numbers(search: Search, steps: list[Step]) -> dict[str, Any]:
 
 # ---- tables ----
 
-Column = tuple[str, list[str]]  # heading and cells
-
-
 def _times(heading: str, values_ns: list[int | None]) -> Column:
     shown = [None if value is None else value / 1e3 for value in values_ns]
-    decimals = tables.decimals_for(shown)
-    return heading, [tables.fixed(value, decimals) for value in shown]
+    decimals = cells.decimals_for(shown)
+    return heading, [cells.fixed(value, decimals) for value in shown]
 
 
 def _rates(heading: str, values: Iterable[float | None]) -> Column:
@@ -155,7 +154,7 @@ def step_table(loop: Step | None, steps: list[Step]) -> dict[str, Any]:
         ("kept up", [KEPT_UP[row.kept_up] for row in rows]),
         (tables.LIMIT, [row.limited_by or "-" for row in rows]),
     ]
-    return _table("Latency against load", columns, list(_notes(loop, rows)))
+    return finding_of_columns("Latency against load", columns, _notes(loop, rows))
 
 
 KEPT_UP = {True: "yes", False: "no", None: "-"}
@@ -192,7 +191,7 @@ def _search_table(search: Search, kind: str, title: str) -> dict[str, Any]:
         if point.values[AXIS].startswith(kind)
     ]
     found.sort(key=lambda pair: (pair[0], pair[1].repetition))
-    name = search.slo.name if search.slo and kind == "slo" else "p99"
+    name = search.slo.name if search.slo and kind == SLO else "p99"
     whys = [_why(search, run) for _, run in found]
     columns = [
         _rates("offered/s", (rate for rate, _ in found)),
@@ -201,18 +200,13 @@ def _search_table(search: Search, kind: str, title: str) -> dict[str, Any]:
         _times(f"lat {name} us", [_value_ns(search, run, name) for _, run in found]),
         ("sustained", [f"no: {why}" if why else "yes" for why in whys]),
     ]
-    return _table(title, columns, [])
+    return finding_of_columns(title, columns)
 
 
 def _value_ns(search: Search, run: Run, name: str) -> int | None:
     if run.status != GOOD:
         return None
     return value_ns(run_files.distribution(search.results, [run], PRECV), name)
-
-
-def _table(title: str, columns: list[Column], notes: list[str]) -> dict[str, Any]:
-    rows = [list(row) for row in zip(*(cells for _, cells in columns))]
-    return {"title": title, "headings": [name for name, _ in columns], "rows": rows, "notes": notes}
 
 
 # ---- sentences ----
@@ -230,13 +224,13 @@ def _sentences(
     search: Search, loop: Step | None, steps: list[Step], numbers: dict[str, Any]
 ) -> Iterator[str]:
     yield _rate_sentence(numbers)
-    missed = [s.label for s in steps if s.kept_up is False and (share_of(s.label) or 0) <= 1]
+    missed = [s.label for s in steps if s.kept_up is False and is_within_reach(s.label)]
     if missed:
         yield (
             f"Not kept up with below it: {', '.join(missed)}. The path or the machine is not "
             "steady; a longer --probe makes it more certain."
         )
-    told = [s for s in steps if s.label in (_label(HALF), _label(NEAR)) and s.kept_up]
+    told = [s for s in steps if s.kept_up and s.label in (step_label(HALF), step_label(NEAR))]
     if told:
         yield "; ".join(
             f"at {step.label} of it ({digits(step.offered_per_s)}/s), latency is p50 "
@@ -244,15 +238,11 @@ def _sentences(
             f"maximum {time_words(step.latency_ns['max'])}"
             for step in told
         ).capitalize() + "."
-    over = next((s for s in reversed(steps) if (share_of(s.label) or 0) > 1), None)
+    over = next((s for s in reversed(steps) if not is_within_reach(s.label)), None)
     if over and not over.kept_up and over.latency_ns["p99"] is not None:
         yield _overload_sentence(loop, over)
     if search.slo:
-        yield _slo_sentence(search, steps, numbers)
-
-
-def _label(share: float) -> str:
-    return f"{100 * share:g}%"
+        yield _slo_sentence(search, numbers)
 
 
 def _rate_sentence(numbers: dict[str, Any]) -> str:
@@ -284,7 +274,7 @@ def _overload_sentence(loop: Step | None, over: Step) -> str:
     return f"{text}."
 
 
-def _slo_sentence(search: Search, steps: list[Step], numbers: dict[str, Any]) -> str:
+def _slo_sentence(search: Search, numbers: dict[str, Any]) -> str:
     slo, found = search.slo, numbers["slo"]
     assert slo
     what = f"{slo.name} of the latency below {time_words(slo.limit_ns)}"

@@ -13,6 +13,7 @@ from typing import Any
 
 from . import histogram
 from .events import Event
+from .limits import limited_by
 
 Value = float | int | None
 
@@ -92,10 +93,6 @@ COMPARED = tuple(metric.name for metric in METRICS if metric.compared)
 BY_NAME = {metric.name: metric for metric in METRICS}
 PRIMARY = "messages_per_s"
 
-BUSY_LIMIT = 0.85  # share of its time from which a thread is called the limit
-# What a sender waits for that a broker gives; receivers wait if they do for so much of their time.
-BROKER_GIVES = ("credit", "session", "socket", "settlement")
-WAITING_SHARE = 0.5
 HANDSHAKE_FRAMES = 3  # open, begin, attach
 
 
@@ -308,42 +305,3 @@ def _flow_frames(psend: Sequence[Event], precv: Sequence[Event]) -> float | None
     opening = 0 if warmed_up else HANDSHAKE_FRAMES * len(psend)  # a connection for each sender
     frames = sum(event["credit"]["frames_out"] for event in precv) - opening
     return _share(1000 * frames, sum(event["measured_messages"] for event in precv))
-
-
-def busy_share(events: Sequence[Event]) -> float:
-    """Of the instance that is busiest."""
-    return max((_share(e["time_s"]["busy"], e["wall_s"]) or 0.0 for e in events), default=0.0)
-
-
-def limited_by(
-    psend: Sequence[Event], precv: Sequence[Event], by_broker: bool = False
-) -> str:
-    """What held the run back, in words, from both ends.
-
-    An end that is busy nearly all the time is the limit; of two such ends, the one that is busier.
-    If neither is busy, what the sender waits for most is. By way of a broker these are the broker's
-    credit, window, socket or settlement; if receivers wait as well, for messages, it is the broker.
-    """
-    busy = {"sender cpu": busy_share(psend), "receiver cpu": busy_share(precv)}
-    name = max(busy, key=lambda end: busy[end])
-    if busy[name] >= BUSY_LIMIT:
-        return name
-    waits: dict[str, float] = {}
-    for event in psend:
-        for cause, value in event["time_s"].items():
-            if cause != "busy":
-                waits[cause] = waits.get(cause, 0.0) + value
-    longest = max(waits, key=lambda cause: waits[cause])
-    if longest in ("credit", "settlement"):
-        pacing = sum(event["time_s"]["pacing"] for event in precv)
-        if pacing > 0.5 * sum(event["wall_s"] for event in precv):
-            return "receiver pacing"
-    if by_broker and longest in BROKER_GIVES and waits[longest] > 0 and _wait_for_messages(precv):
-        return "broker"
-    return longest if waits[longest] > 0 else name
-
-
-def _wait_for_messages(precv: Sequence[Event]) -> bool:
-    """Whether receivers had nothing to do for most of the time."""
-    idle_s = math.fsum(event["time_s"]["idle"] for event in precv)
-    return idle_s > WAITING_SHARE * math.fsum(event["wall_s"] for event in precv)

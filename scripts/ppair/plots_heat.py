@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from . import plots_style as style
+from .cells import metric_of
 from .metrics import Metric
 from .plots_scale import (
     CATEGORY,
@@ -19,7 +20,7 @@ from .plots_scale import (
     ticks,
 )
 from .results import Plot, Point, Results
-from .tables import axis_by_name, has_failed, metric_of
+from .tables import axis_by_name, has_failed
 from .units import digits
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import plots_style as style, plots_time, run_files
+from .loads import AXIS, CLOSED
 from .plots_scale import decimal
 from .plots_time import Curve
 from .programs import PRECV, PSEND
@@ -63,7 +64,7 @@ def omission_curves(results: Results) -> list[Curve]:
     over = _overloaded(results)
     if over is None:
         return []
-    loop = next((p.id for p in results.plan.points if "closed" in p.values.get("load", "")), None)
+    loop = next((p.id for p in results.plan.points if p.values.get(AXIS) == CLOSED), None)
     label, point = over["label"], over["point"]
     made = [
         _curve(results, f"open loop, {label}: from when due to received", point, PRECV),

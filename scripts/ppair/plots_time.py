@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import plots_style as style, run_files
+from .cells import metric_of
 from .events import Event
 from .histogram import Histogram, bucket_width
 from .metrics import PRIMARY
 from .plots_scale import LOG_RATIO
 from .programs import PRECV, PSEND
 from .results import Plot, Results, Run
-from .tables import metric_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

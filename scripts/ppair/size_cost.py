@@ -14,6 +14,7 @@ from . import fits
 from .fits import Line
 from .inference import Interval
 from .programs import PROGRAMS, PSEND
+from .table import finding
 from .units import digits, number
 
 if TYPE_CHECKING:
@@ -96,9 +97,8 @@ def _table(costs: Costs) -> dict[str, Any]:
         ]
         for (value, program), cost in costs.items()
     ]
-    return {
-        "title": "CPU time per message = ns/message + ns/byte x bytes of body",
-        "headings": ["program", "", "ns/message", "95 %", "ns/byte", "95 %"],
-        "rows": rows,
-        "notes": [],
-    }
+    return finding(
+        "CPU time per message = ns/message + ns/byte x bytes of body",
+        ["program", "", "ns/message", "95 %", "ns/byte", "95 %"],
+        rows,
+    )

@@ -8,12 +8,16 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 MISSING = "-"
 FAILED = "failed"
 GAP = "  "
 HEADING_WIDTH = 12  # headings longer than this, and than their cells, are broken
 NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*( ?%|[A-Za-z]{1,3})?(/[0-9]+)?")
+
+
+Column = tuple[str, list[str]]  # heading and cells
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,35 @@ def make(
         tuple(tuple(plain(cell) for cell in row) for row in rows),
         tuple(plain(note) for note in notes),
     )
+
+
+def of_columns(title: str, columns: Sequence[Column], notes: Iterable[str] = ()) -> Table:
+    """The same, from columns that are equally long."""
+    rows = zip(*(cells for _, cells in columns))
+    return make(title, [heading for heading, _ in columns], rows, notes)
+
+
+def finding(
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    notes: Iterable[str] = (),
+) -> dict[str, Any]:
+    """A table among an experiment's findings, in JSON's shapes."""
+    return {
+        "title": title,
+        "headings": list(headings),
+        "rows": [list(row) for row in rows],
+        "notes": list(notes),
+    }
+
+
+def finding_of_columns(
+    title: str, columns: Sequence[Column], notes: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The same, from columns that are equally long."""
+    rows = zip(*(cells for _, cells in columns))
+    return finding(title, [heading for heading, _ in columns], rows, notes)
 
 
 def plain(text: object) -> str:

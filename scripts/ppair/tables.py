@@ -7,20 +7,23 @@ never averaged; mean and spread are given for rates and the like alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import clock_error
 from .axes import Axis
-from .metrics import BY_NAME, PRIMARY, Metric
+from .cells import decimals_for, fixed, metric_of, percent, shown, shown_column
+from .metrics import PRIMARY, Metric
 from .provenance import environment_table
 from .results import COMPLETE, FAILED, GOOD, Aggregate, Results, Run
 from .table import FAILED as FAILED_CELL
 from .table import (
     MISSING,
+    Column,
     Table,
     escape_markdown,
     make,
+    of_columns,
     plain,
     to_csv,
     to_markdown,
@@ -56,46 +59,8 @@ MEDIAN_NOTE = "Every number is the median of a point's good runs"
 SPREAD_NOTE = "mean and spread (standard deviation / mean) are those of msg/s"
 WHYS_MAX = 8
 
-Column = tuple[str, list[str]]  # heading and cells
 
-
-# ---- numbers ----
-
-
-def metric_of(name: str) -> Metric:
-    """By its name; one that is not known is shown as it is."""
-    return BY_NAME.get(name) or Metric(name, name, name, 0)
-
-
-def shown(value: float | int | None, metric: Metric) -> str:
-    """A value of a metric in the unit of its heading."""
-    return digits(None if value is None else value * metric.scale)
-
-
-def decimals_for(values: Iterable[float | None]) -> int:
-    """How many a column of these has, so that they stand one below the other."""
-    largest = max((abs(value) for value in values if value is not None), default=0.0)
-    return 0 if largest >= 1000 else 1 if largest >= 10 else 2 if largest >= 1 else 3
-
-
-def fixed(value: float | None, decimals: int) -> str:
-    """With so many decimals; but a small number is not shown as 0."""
-    if value is None:
-        return MISSING
-    small = value != 0 and abs(value) < 10 ** (1 - decimals)
-    return digits(value, 2) if small else f"{value:.{decimals}f}"
-
-
-def shown_column(values: Sequence[float | int | None], metric: Metric) -> list[str]:
-    """Values of a metric in the unit of its heading, as a column has them."""
-    scaled = [None if value is None else value * metric.scale for value in values]
-    decimals = decimals_for(scaled)
-    return [fixed(value, decimals) for value in scaled]
-
-
-def percent(value: float | None) -> str:
-    """With one decimal."""
-    return MISSING if value is None else f"{value:.1f}"
+# ---- which columns ----
 
 
 def columns(results: Results) -> list[Metric]:
@@ -138,8 +103,7 @@ def main_table(results: Results) -> Table:
     metrics = columns(results)
     named = _value_columns(results) + _metric_columns(results, metrics)
     notes = [_note(metrics), *_notes(results)]
-    rows = zip(*(cells for _, cells in named))
-    return make(_title(results), [heading for heading, _ in named], rows, notes)
+    return of_columns(_title(results), named, notes)
 
 
 def _title(results: Results) -> str:
@@ -235,7 +199,7 @@ def repetitions_table(results: Results) -> Table:
     ]
     named.append(("run", [run.folder for _, run in pairs]))
     named += _run_columns([run for _, run in pairs], metrics)
-    return make("Every run", [name for name, _ in named], zip(*(cells for _, cells in named)))
+    return of_columns("Every run", named)
 
 
 def _run_columns(runs: Sequence[Run], metrics: Sequence[Metric]) -> list[Column]:
@@ -264,8 +228,7 @@ def _run_table(results: Results) -> Table:
         named = [(name, cells + more) for (name, cells), more in zip(named, below)]
         if not all(metric.averaged for metric in metrics):
             notes.insert(0, "Percentiles and maxima are not averaged: of those, read the median.")
-    rows = zip(*(cells for _, cells in named))
-    return make(_title(results), [name for name, _ in named], rows, notes)
+    return of_columns(_title(results), named, notes)
 
 
 def _statistics(found: Aggregate | None, metric: Metric) -> list[str]:

@@ -16,18 +16,16 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from . import comparison, facts, inference, run_files
+from .cells import shown
 from .events import Event
-from .metrics import BY_NAME, PRIMARY, common_span_s, trip
 from .inference import Comparison, Verdict
+from .metrics import BY_NAME, PRIMARY, common_span_s, trip
 from .programs import PRECV, PROGRAMS, PSEND
 from .results import Point, Results, Run
-from .tables import shown
+from .table import MISSING, finding
 from .units import digits, number
 
-HEADINGS = (
-    *("tsks", "tx/s", "rx/s", "tx+rx K/s", "tx us/c", "rtt us", "cpu %"),
-    *("blocked", ""),
-)
+HEADINGS = ("tsks", "tx/s", "rx/s", "tx+rx K/s", "tx us/c", "rtt us", "cpu %", "blocked", "")
 AVERAGE = "(average)"
 COMPARED = (
     *(PRIMARY, "call_ns", "trip_mean_ns", "trip_p50_ns", "trip_p99_ns"),
@@ -175,7 +173,7 @@ def lines(results: Results, point: int) -> list[tuple[str, Totals]]:
 
 
 def _share(part: float, whole: float, decimals: int) -> str:
-    return f"{part / whole:.{decimals}f}" if whole else "-"
+    return f"{part / whole:.{decimals}f}" if whole else MISSING
 
 
 def cells(label: str, found: Totals, runs: int = 1) -> list[str]:
@@ -202,12 +200,7 @@ def table(results: Results, point: Point) -> dict[str, Any]:
         cells(label, found, runs if label == AVERAGE else 1)
         for label, found in lines(results, point.id)
     ]
-    return {
-        "title": _title(point),
-        "headings": list(HEADINGS),
-        "rows": rows,
-        "notes": [] if rows else ["No run was good."],
-    }
+    return finding(_title(point), HEADINGS, rows, [] if rows else ["No run was good."])
 
 
 def _title(point: Point) -> str:

@@ -17,6 +17,7 @@ from . import credit_fits, fits
 from .credit_fits import GrantCost, RoundTrip, Window
 from .failure import Exit, Failure
 from .fits import Effect, LevelFit
+from .table import finding
 
 GRANTS = (1, 2, 4, 8, 16, 64, 256)
 # Windows that are measured again when the answer is near: twelve in each decade, so that rounds
@@ -225,14 +226,12 @@ def _trip_sentence(trip: RoundTrip | None) -> str:
 
 
 def _table(title: str, fit: LevelFit, credits: Sequence[Credit], best: Credit) -> dict[str, Any]:
-    return {
-        "title": title,
-        "headings": ["credits", "at a time", "msg/s", "% of best", "+- %", "runs"],
-        "rows": [_row(fit, credit, best) for credit in credits],
-        "notes": [
-            f"Rates are those of an average round; the best is that of {best.window} credits."
-        ],
-    }
+    return finding(
+        title,
+        ["credits", "at a time", "msg/s", "% of best", "+- %", "runs"],
+        [_row(fit, credit, best) for credit in credits],
+        [f"Rates are those of an average round; the best is that of {best.window} credits."],
+    )
 
 
 def _row(fit: LevelFit, credit: Credit, best: Credit) -> list[str]:

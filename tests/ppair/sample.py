@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ppair import advice, metrics, store
+from ppair import advice, limits, metrics, store
 from ppair import results as outcomes
 from ppair.axes import Axis, grid
 from ppair.results import Peer, Plan, Plot, Point, Results, Run
@@ -113,8 +113,8 @@ def record(
     )
     good = why is None
     facts = {
-        "psend_busy": metrics.busy_share(psend),
-        "precv_busy": metrics.busy_share(precv),
+        "psend_busy": limits.busy_share(psend),
+        "precv_busy": limits.busy_share(precv),
         "cpus": [[name[:5], None] for name in names],
         "hosts": 1,
         "cpu_count": 4,

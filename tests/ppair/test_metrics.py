@@ -14,7 +14,7 @@ from fake_peer import (
     start_event,
     summary_event,
 )
-from ppair import facts, metrics
+from ppair import facts, limits, metrics
 from ppair.events import Event
 
 SECOND_NS = 1_000_000_000
@@ -193,7 +193,7 @@ def _time(**causes: float) -> dict[str, float]:
 )
 def test_limited_by(psend: dict[str, float], precv: dict[str, float], limit: str) -> None:
     events = [_psend(time_s=_time(**psend))], [_precv(time_s=_time(**precv))]
-    assert metrics.limited_by(*events) == limit
+    assert limits.limited_by(*events) == limit
 
 
 @pytest.mark.parametrize(
@@ -215,14 +215,14 @@ def test_limited_by_way_of_a_broker(
     psend: dict[str, float], precv: dict[str, float], limit: str
 ) -> None:
     events = [_psend(time_s=_time(**psend))], [_precv(time_s=_time(**precv))]
-    assert metrics.limited_by(*events, by_broker=True) == limit
+    assert limits.limited_by(*events, by_broker=True) == limit
 
 
 def test_the_busiest_of_several_is_the_limit() -> None:
     idle, busy = _time(busy=0.1, idle=0.9), _time(busy=0.95, idle=0.05)
     sender = _psend(time_s=_time(busy=0.4, credit=0.6))
     receivers = [_precv(time_s=idle), _precv(time_s=busy)]
-    assert metrics.limited_by([sender, sender], receivers) == "receiver cpu"
+    assert limits.limited_by([sender, sender], receivers) == "receiver cpu"
 
 
 # ---- facts ----

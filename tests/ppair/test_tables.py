@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import sample
-from ppair import clock_error, provenance, store, table, tables
+from ppair import cells, clock_error, provenance, store, table, tables
 from ppair import results as outcomes
 from ppair.advice import Warning
 from ppair.clock_error import ClockError
@@ -146,13 +146,13 @@ def test_every_run_is_in_the_repetitions_table():
 
 def test_a_small_number_is_not_shown_as_nothing():
     metric = BY_NAME["flow_frames_per_1000"]
-    assert tables.shown_column([1234.5, 0.0312, 0.0, None], metric) == ["1234", "0.031", "0", "-"]
-    assert tables.shown_column([97.51, 6.0], metric) == ["97.5", "6.0"]
+    assert cells.shown_column([1234.5, 0.0312, 0.0, None], metric) == ["1234", "0.031", "0", "-"]
+    assert cells.shown_column([97.51, 6.0], metric) == ["97.5", "6.0"]
 
 
 def test_scale_is_that_of_the_heading():
-    assert tables.shown(194_600, BY_NAME["latency_p50_ns"]) == "194.6"
-    assert tables.shown(None, BY_NAME["latency_p50_ns"]) == "-"
+    assert cells.shown(194_600, BY_NAME["latency_p50_ns"]) == "194.6"
+    assert cells.shown(None, BY_NAME["latency_p50_ns"]) == "-"
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_a_dead_peer_is_noticed() -> None:
 
 def test_many_peers() -> None:
     """More than are watched one by one."""
-    receiver, url = pair.listen("precv", "--forever", "-d", "4s", *SPINS)
+    receiver, url = pair.listen("precv", "--forever", "-m", "3000", *SPINS)
     senders = [pair.start("psend", url, "-m", "500", *SPINS) for _ in range(6)]
     pair.assert_codes([pair.finish(sender) for sender in senders], *[0] * 6)
     assert pair.finish(receiver).messages["received"] == 3000

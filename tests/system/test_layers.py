@@ -114,6 +114,8 @@ PROTON_LAYER = 3
 # Outside that layer and the programs: the library's version, for reports.
 PROTON_ELSEWHERE = {("options.c", "proton/version.h"), ("reporter.c", "proton/version.h")}
 
+TESTS = [file for end in ("py", "c") for file in ROOT.glob(f"tests/*/test_*.{end}")]
+
 TOP_LEVEL = {"CMakeLists.txt", "src", "include", "scripts", "tests", "README.md", "LICENSE"}
 
 
@@ -265,3 +267,11 @@ def top_level() -> set[str]:
 def test_top_level() -> None:
     """Nothing else lies about."""
     assert {name for name in top_level() if not name.startswith(".")} <= TOP_LEVEL
+
+
+@pytest.mark.parametrize("folder", sorted({file.parent.name for file in TESTS}))
+def test_every_test_is_run(folder: str) -> None:
+    """By ctest: its file is in the list of its folder."""
+    listed = set(re.findall(r"\w+", (ROOT / "tests" / folder / "CMakeLists.txt").read_text()))
+    names = {file.stem.removeprefix("test_") for file in TESTS if file.parent.name == folder}
+    assert names - listed == set()

@@ -133,7 +133,7 @@ def test_a_client_asks(source: str | None, settled: bool) -> None:
 
 def test_two_dynamic_addresses_differ() -> None:
     """Of two clients, each has its own answers."""
-    receiver, url = pair.listen("precv", "--reply", "--forever", "-d", "2s")
+    receiver, url = pair.listen("precv", "--reply", "--forever", "-m", "4")
     asked = [ask(url, [request(n, id=str(n)) for n in (1, 2)], source=None) for _ in range(2)]
     pair.finish(receiver)
     assert [[a.correlation_id for a in one.answers] for one in asked] == [["1", "2"]] * 2

@@ -152,7 +152,7 @@ def test_long_answers(body: int) -> None:
 @SETTLE
 def test_each_sender_has_its_own_answers(settle: list[str]) -> None:
     """Three at once, to one receiver."""
-    receiver, url = pair.listen("precv", "--reply", "--forever", "-d", "3s")
+    receiver, url = pair.listen("precv", "--reply", "--forever", "-m", "3000")
     words = ["--round-trip", "-m", "1000", *settle]
     senders = [pair.start("psend", url, *words) for _ in range(3)]
     ended = [pair.finish(sender) for sender in senders]
@@ -165,7 +165,7 @@ def test_each_sender_has_its_own_answers(settle: list[str]) -> None:
 
 def test_one_address_for_two_senders() -> None:
     """Each has the answers on its own connection."""
-    receiver, url = pair.listen("precv", "--reply", "--forever", "-d", "3s")
+    receiver, url = pair.listen("precv", "--reply", "--forever", "-m", "1000")
     words = ["--round-trip", "-m", "500", "--reply-to", "answers"]
     senders = [pair.start("psend", url, *words) for _ in range(2)]
     ended = [pair.finish(sender) for sender in senders]

@@ -19,13 +19,13 @@ Several senders share the rate evenly, and their schedules are out of phase by a
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import replace
 
 from .. import arrangement, experiment, latency_search, latency_tables, output, slo
 from ..axes import Axis
 from ..failure import Exit, usage
-from ..latency_search import AXIS, Search
+from ..latency_search import Search
+from ..loads import AXIS, CLOSED, is_within_reach
 from ..progress import Progress
 from ..programs import PSEND
 from ..results import FAILED, Plan, Plot, Results
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--steps",
         metavar="LIST",
         default=STEPS,
-        help=f"percent of the sustainable rate [{STEPS}]".replace("%", "%%"),
+        help=f"percent of the sustainable rate [{STEPS}]",
     )
     parser.add_argument("--repeat", metavar="N", default="1", help="of each step [1]")
     parser.add_argument(
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--within",
         metavar="P",
         default=WITHIN,
-        help="how near a search comes to its answer [2%%]",
+        help=f"how near a search comes to its answer [{WITHIN}]".replace("%", "%%"),
     )
     parser.add_argument(
         "--budget", metavar="T", default=BUDGET, help=f"time for each search [{BUDGET}]"
@@ -176,11 +176,7 @@ def _exit_code(results: Results) -> int:
     code = experiment.exit_code(results)
     if code in (Exit.DONE, Exit.INTERRUPTED):
         return code
-    needed: Sequence[int] = [
-        point.id
-        for point in results.plan.points
-        if not point.values[AXIS].startswith(("search", "slo"))
-        and (latency_search.share_of(point.values[AXIS]) or 0) <= 1
-    ]
+    labels = {point.id: point.values[AXIS] for point in results.plan.points}
+    needed = [p for p, label in labels.items() if label == CLOSED or is_within_reach(label)]
     failed = [run for run in results.runs if run.status == FAILED and run.point in needed]
     return failed[0].exit_code if failed else Exit.DONE

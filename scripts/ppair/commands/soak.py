@@ -24,6 +24,7 @@ from ..programs import PRECV
 from ..results import Plan, Point, Results
 from ..series import Series
 from ..spec import Spec
+from ..table import finding
 from ..units import seconds
 from ..verdicts import Observed, Verdict
 
@@ -103,14 +104,7 @@ def _findings(found: list[Verdict]) -> dict[str, object]:
     rows = [[verdict.rule, WORDS[verdict.passed], verdict.words] for verdict in found]
     return {
         "sentences": [sentence],
-        "tables": [
-            {
-                "title": "Verdict",
-                "headings": ["rule", "verdict", "numbers"],
-                "rows": rows,
-                "notes": [],
-            }
-        ],
+        "tables": [finding("Verdict", ["rule", "verdict", "numbers"], rows)],
         "verdicts": [asdict(verdict) for verdict in found],
     }
 

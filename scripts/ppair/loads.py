@@ -1,0 +1,27 @@
+"""Labels of the points of `ppair latency`: what each of them loads the path with.
+
+They are a closed loop, rates that a search tries ("search 1", "slo 1"), and steps: shares of the
+highest rate that is sustained ("10%").
+"""
+
+from __future__ import annotations
+
+AXIS = "load"  # in a point's values
+CLOSED = "closed loop"
+SEARCH, SLO = "search", "slo"  # kinds of a search's rates; a number follows
+
+
+def step_label(share: float) -> str:
+    """10%"""
+    return f"{100 * share:g}%"
+
+
+def share_of(label: str) -> float | None:
+    """Of a step; None of other points."""
+    return float(label[:-1]) / 100 if label.endswith("%") else None
+
+
+def is_within_reach(label: str) -> bool:
+    """Whether it is a step that the path should keep up with."""
+    share = share_of(label)
+    return share is not None and share <= 1
