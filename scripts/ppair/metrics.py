@@ -248,7 +248,8 @@ PACING = ("target_per_s", "achieved_per_s", "late", "skipped", "backlog", "rate_
 
 
 def pacing(psend: Sequence[Event]) -> dict[str, Value]:
-    """Of all senders in open loop together; `rate_met` is 1 if each has held its rate, else 0."""
+    """Of all senders in open loop together; `rate_met` is 1 if each has held its rate, 0 if one has
+    not, else it is not known."""
     paced = [event["pacing"] for event in psend if event.get("pacing")]
     if not paced:
         return dict.fromkeys(PACING)
@@ -258,8 +259,15 @@ def pacing(psend: Sequence[Event]) -> dict[str, Value]:
         "late": sum(each["late"] for each in paced),
         "skipped": sum(each["skipped"] for each in paced),
         "backlog": sum(backlog(event) for event in psend if event.get("pacing")),
-        "rate_met": int(all(each["rate_met"] for each in paced)),
+        "rate_met": _all_met([each["rate_met"] for each in paced]),
     }
+
+
+def _all_met(each: Sequence[bool | None]) -> int | None:
+    """Of one that had nothing to send yet, nothing is known."""
+    if False in each:
+        return 0
+    return None if None in each else 1
 
 
 def backlog(event: Event) -> int:

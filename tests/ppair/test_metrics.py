@@ -291,6 +291,16 @@ def test_open_loops_are_added_up() -> None:
     assert _measure([_paced(1000, 1000.0)], [_precv()])["rate_met"] == 1
 
 
+@pytest.mark.parametrize(
+    "each,together",
+    [((True, True), 1), ((True, False), 0), ((None, False), 0), ((None, True), None)],
+)
+def test_a_rate_of_nothing_is_not_known(each: tuple[bool | None, ...], together: int | None) -> None:
+    """Of a sender that had nothing to send yet."""
+    senders = [_paced(1000, 1000.0, pacing={"rate_met": met}) for met in each]
+    assert _measure(senders, [_precv(2000)])["rate_met"] == together
+
+
 def test_delays_and_round_trips_are_merged() -> None:
     slow = _paced(1000, 1000.0, send_delay_ns=distribution(1000, 4_000_000))
     asks = {"round_trip_ns": distribution(10, 70_000)}

@@ -1,5 +1,7 @@
 """psend --batch: N messages, then none until all of them are settled."""
 
+import shutil
+
 import pair
 import pytest
 import wire
@@ -139,3 +141,15 @@ def test_text() -> None:
         assert any(line.startswith(start) for line in lines)
     psend, _ = pair.run_pair(["-m", "1000"])
     assert "batch" not in psend.stdout
+
+
+@pytest.mark.skipif(
+    pair.SANITIZED or not shutil.which("valgrind"), reason="needs valgrind, and a program for it"
+)
+def test_a_processor_without_the_instruction() -> None:
+    """As some virtual machines have it, and valgrind: that is said, if it is so."""
+    wrapper = ["valgrind", "--quiet"]
+    words = ["--tsc", "--batch", "10", "127.0.0.1:1/test", "--connect-timeout", "100ms"]
+    psend = pair.run("psend", *words, events=False, wrapper=wrapper)
+    assert psend.code in (2, 64), psend.stderr
+    assert len(psend.lines) == 1
