@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -295,7 +296,7 @@ def test_open_loops_are_added_up() -> None:
     "each,together",
     [((True, True), 1), ((True, False), 0), ((None, False), 0), ((None, True), None)],
 )
-def test_a_rate_of_nothing_is_not_known(each: tuple[bool | None, ...], together: int | None) -> None:
+def test_a_rate_of_nothing_is_not_known(each: Sequence[bool | None], together: int | None) -> None:
     """Of a sender that had nothing to send yet."""
     senders = [_paced(1000, 1000.0, pacing={"rate_met": met}) for met in each]
     assert _measure(senders, [_precv(2000)])["rate_met"] == together

@@ -146,8 +146,9 @@ def test_text() -> None:
 @pytest.mark.skipif(
     pair.SANITIZED or not shutil.which("valgrind"), reason="needs valgrind, and a program for it"
 )
-def test_a_processor_without_the_instruction() -> None:
-    """As some virtual machines have it, and valgrind: that is said, if it is so."""
+def test_ticks_of_a_lesser_processor() -> None:
+    """That of valgrind has no RDTSCP, as that of some virtual machines: the counter is read, or it
+    is said that there is none."""
     wrapper = ["valgrind", "--quiet"]
     words = ["--tsc", "--batch", "10", "127.0.0.1:1/test", "--connect-timeout", "100ms"]
     psend = pair.run("psend", *words, events=False, wrapper=wrapper)
