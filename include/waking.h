@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* A sleep that ends later than this was kept waiting by other work, not by the waking. */
-#define WAKING_LATENESS_MAX_NS INT64_C(100000)
+#define WAKING_LATENESS_MAX_NS INT64_C(500000)
 /* So much may be left when a sleep ends early, to be spent in looking. */
 #define WAKING_SPIN_MAX_NS INT64_C(10000)
 /* Never less, so that a wait gives the processor away however short it is. */

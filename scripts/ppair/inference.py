@@ -70,7 +70,8 @@ class Comparison:
     """B against A, in one metric.
 
     One of `ratio` and `difference` is there if both sides have values: B / A, or B - A in the
-    metric's unit where A is typically 0 and no ratio exists.
+    metric's unit where A is typically 0 and no ratio exists, or where values are 0 and the interval
+    of a ratio would reach below that.
     """
 
     verdict: Verdict
@@ -188,7 +189,7 @@ def compare(
     Values that are None are left out, of pairs both. The ratio is that of the pairs, or of the
     medians, with a percentile bootstrap interval. Where a value is 0 or less logarithms do not
     exist: then differences are tested and estimated, and given as a share of A's median unless
-    that is 0. DIFFERENT needs p < ALPHA, an interval without 1 (or 0), and MIN_EFFECT.
+    that is 0, or the interval would reach beyond it. DIFFERENT needs p < ALPHA, an interval without 1 (or 0), and MIN_EFFECT.
     """
     return _judge(_measure(a, b, paired, alpha, seed, confidence), alpha, min_effect)
 
@@ -217,7 +218,7 @@ def _measure(
     tails = np.quantile(spread, [(1 - confidence) / 2, (1 + confidence) / 2])
     limits = (value, value + float(tails[0]), value + float(tails[1]))
     count, middle = min(len(x), len(y)), float(np.median(x))
-    if not log and middle <= 0:
+    if not log and (middle <= 0 or middle + min(limits) < 0):  # no share, or one beyond all of it
         return replace(found, p=p, difference=Interval(*limits, count))
     value, low, high = (math.exp(part) if log else 1 + part / middle for part in limits)
     return replace(found, p=p, ratio=Interval(value, low, high, count))

@@ -245,6 +245,15 @@ def test_some_zeros() -> None:
     assert found.verdict is Verdict.DIFFERENT
 
 
+def test_none_is_left() -> None:
+    """Not a ratio below 0, nor a fall by more than there was."""
+    a = [3679, 3242, 2694, 3735, 3729, 3213, 3532, 3193, 3492, 2609, 2668, 3036]
+    found = compare(a, [0] * 12, paired=True, alpha=ALPHA, seed=1)
+    assert found.verdict is Verdict.DIFFERENT and found.ratio is None
+    assert found.difference is not None and -3735 < found.difference.low < found.difference.high < 0
+    assert words(found, "B", -1).endswith("), better") and "%" not in words(found, "B", -1)
+
+
 def test_missing_values_take_their_pair_along() -> None:
     a, b = [1.0, None, 3, 4], [2.0, 2, None, 8]
     found = compare(a, b, paired=True, alpha=ALPHA, seed=1)
