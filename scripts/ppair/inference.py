@@ -189,7 +189,8 @@ def compare(
     Values that are None are left out, of pairs both. The ratio is that of the pairs, or of the
     medians, with a percentile bootstrap interval. Where a value is 0 or less logarithms do not
     exist: then differences are tested and estimated, and given as a share of A's median unless
-    that is 0, or the interval would reach beyond it. DIFFERENT needs p < ALPHA, an interval without 1 (or 0), and MIN_EFFECT.
+    that is 0, or the interval would reach beyond it. DIFFERENT needs p < ALPHA, an interval without
+    1 (or 0), and MIN_EFFECT.
     """
     return _judge(_measure(a, b, paired, alpha, seed, confidence), alpha, min_effect)
 
