@@ -139,9 +139,9 @@ class Relay:
             )
             closing = threading.Thread(target=_close, args=(pipe, here, there), daemon=True)
             pipe.threads = [here, there, closing]
-            for thread in pipe.threads:
-                thread.start()
-            with self.changed:
+            with self.changed:  # nothing passes of a connection that cannot be held yet
+                for thread in pipe.threads:
+                    thread.start()
                 self.pipes.append(pipe)
                 self.accepted += 1
                 self.changed.notify_all()
