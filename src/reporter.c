@@ -34,6 +34,7 @@ struct reporter {
 	int signal;   /* that ended the run, or 0 */
 	bool leaving; /* a second signal has come */
 	bool finished;
+	bool cut; /* the last period was ended by something else than the timer */
 	int64_t began_ns, last_end_ns; /* monotonic; of measuring, and of the last period */
 	uint64_t periods;
 	struct stats last;                    /* at the end of the last period */
@@ -129,7 +130,11 @@ static bool add_period(struct reporter *r, const struct note *note)
 	p->start_ns = r->last_end_ns - r->began_ns;
 	p->end_ns = end_ns - r->began_ns;
 	bool by_count = r->options->report_every;
-	p->partial = by_count ? note->partial : is_short(r, p->end_ns - p->start_ns);
+	/* between two ticks of the timer it is whole, even if the first of them came late */
+	bool may_be_short = note->partial || r->cut;
+	p->partial =
+		by_count ? note->partial : may_be_short && is_short(r, p->end_ns - p->start_ns);
+	r->cut = note->partial;
 	p->warmup = note->warmup;
 	stats_subtract(&p->stats, &note->stats, &r->last);
 	p->memory = memory_sample();

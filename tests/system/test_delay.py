@@ -12,7 +12,7 @@ import relay
 
 DELAY_NS = 50_000_000  # in each direction
 WITHIN = 0.05
-ATTEMPTS = 4
+ATTEMPTS = 8
 PERCENTILES = ("p50", "p90")
 SETTLE = pytest.mark.parametrize("settle", [[], ["--presettled"]], ids=["unsettled", "presettled"])
 
