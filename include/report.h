@@ -160,7 +160,7 @@ enum report_rate report_rate(const struct report_period *p);
 double report_ticks_per_s(const struct report_period *p);
 
 /* The cause that took most of the time in which the thread did not wait for a message to be due, or
- * TIME_CAUSES if there is none. */
+ * TIME_CAUSES if none took a tenth of the whole. */
 enum time_cause report_obstacle(const struct report_period *p);
 
 /* The cause that took most of the period's time, or TIME_CAUSES if it has no length. */

@@ -167,7 +167,8 @@ static bool accept_link(struct engine *e, pn_link_t *link)
 		pn_condition_set_name(condition, "amqp:not-implemented");
 		pn_condition_set_description(condition,
 			e->options->sender ? "this is a sender: attach a receiver"
-					   : "this is a receiver: attach a sender");
+					   : "this is a receiver: attach a sender; only with "
+					     "--reply can answers be had from it");
 		pn_link_open(link);
 		pn_link_close(link);
 		return false;

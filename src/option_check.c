@@ -77,8 +77,18 @@ static void choose_timings(struct options *o)
 	o->timings = TIMING_BIT(TIMING_LATENCY);
 	if (o->program != PROGRAM_PSEND)
 		return;
-	if (o->tsc && !batches)
+	if (o->tsc && !option_given(o, "batch"))
 		fatalx(EXIT_USAGE, "--tsc: there is no --batch to be timed");
+	if (o->tsc && o->presettled)
+		fatalx(EXIT_USAGE, "--tsc: with --presettled no batch is ever settled");
+	if (o->tsc && o->send_rate_per_s > 0)
+		fatalx(EXIT_USAGE,
+			"--tsc: with --send-rate a batch is timed from when it was due, "
+			"which that counter has not seen");
+	if (o->hdr && o->presettled && !o->round_trip)
+		fatalx(EXIT_USAGE,
+			"--hdr: with --presettled nothing is settled; there would be "
+			"nothing in it");
 	if (o->tsc && !clock_has_ticks())
 		fatalx(EXIT_USAGE,
 			"--tsc: this processor has no time stamp counter that ticks "

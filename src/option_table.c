@@ -104,8 +104,10 @@ const struct option_row option_table[] = {
 		.help = "leave the first T of the traffic out of all results but the accounting"},
 	{ROW(PSEND, RATE, KEY_LONG_ONLY, "send-rate", send_rate_per_s), .argument = "R",
 		.shown = "no limit",
-		.help = "open loop: R messages a second on a fixed schedule, however slow the peer "
-			"is; time stamps are those of the schedule"},
+		.help = "open loop: R messages a second (a plain decimal) of the whole program on "
+			"a "
+			"fixed schedule, however slow the peer is; time stamps are those of the "
+			"schedule"},
 	{ROW(PSEND, COUNT, KEY_LONG_ONLY, "batch", batch), .argument = "N", .initial = "1",
 		.min = 1, .max = BATCH_MAX,
 		.help = "send N messages at a time: N when they are due, or, without --send-rate, "
@@ -248,12 +250,15 @@ const struct option_row option_table[] = {
 		.initial = "50,90,99,99.9,99.99", .help = "which ones the total has"},
 	{ROW(BOTH, TEXT, KEY_LONG_ONLY, "hdr", hdr), .argument = "FILE",
 		.help = "write the latency distribution to FILE, as HdrHistogram's plotters read "
-			"it (.hgrm), psend that of settlement; ppair report merges such files"},
+			"it (.hgrm), psend that of settlement, or with --round-trip of the "
+			"answers; ppair "
+			"report merges such files"},
 	{ROW(BOTH, CHOICE, KEY_LONG_ONLY, "clock", clock), .choices = CLOCKS,
 		.argument = "realtime|monotonic", .initial = "realtime",
 		.help = "clock of ts; monotonic is for two programs on one host"},
 	{ROW(PSEND, FLAG, KEY_LONG_ONLY, "tsc", tsc),
-		.help = "time batches in ticks of the processor's time stamp counter as well"},
+		.help = "with --batch: time them in ticks of the processor's time stamp counter as "
+			"well"},
 
 	HEADING(BOTH, "Run:"),
 	{ROW(BOTH, DURATION, KEY_LONG_ONLY, "timeout", timeout_ns), .argument = "T", .shown = "off",

@@ -220,6 +220,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	size_t row = row_of_key(p, key);
 	if (row == option_table_rows)
 		return ARGP_ERR_UNKNOWN;
+	if (!(option_table[row].programs & p->program))
+		fatalx(EXIT_USAGE, "--%s: is an option of %s", option_table[row].name,
+			p->program == PROGRAM_PSEND ? "precv" : "psend");
 	set(p->o, &option_table[row], option_table[row].kind == KIND_URL ? take_url(text) : text);
 	p->o->given[row] = true;
 	return 0;
@@ -237,6 +240,19 @@ static const char *help_text(const struct option_row *row, char **free_space, ch
 	return text;
 }
 
+/* Whether it is none of PROGRAM's, and argp would take it for an abbreviation of one that is. */
+static bool looks_own(const struct option_row *row, enum program program)
+{
+	if (row->programs & program || row->kind == KIND_HEADING)
+		return false;
+	for (size_t i = 0; i < option_table_rows; i++)
+		if (option_table[i].programs & program && option_table[i].kind != KIND_HEADING
+			&& !strncmp(option_table[i].name, row->name, strlen(row->name))
+			&& strcmp(option_table[i].name, row->name))
+			return true;
+	return false;
+}
+
 /* The table as argp wants it. */
 static void make_argp_options(enum program program, struct argp_option *to)
 {
@@ -245,6 +261,11 @@ static void make_argp_options(enum program program, struct argp_option *to)
 	int group = 0;
 	for (size_t i = 0; i < option_table_rows; i++) {
 		const struct option_row *row = &option_table[i];
+		if (looks_own(row, program))
+			*to++ = (struct argp_option){.name = row->name,
+				.key = KEY_ROW + (int)i,
+				.arg = row->argument,
+				.flags = OPTION_HIDDEN | OPTION_ARG_OPTIONAL};
 		if (!(row->programs & program))
 			continue;
 		if (row->kind == KIND_HEADING) {

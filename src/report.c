@@ -119,16 +119,23 @@ double report_call_ns(const struct report_period *p)
 	return p->stats.n.messages ? (double)p->stats.n.call_ns / (double)p->stats.n.messages : NAN;
 }
 
+/* Of a schedule the time that it has run: each message has its gap, also the last. */
+static int64_t traffic_ns(const struct report_summary *s)
+{
+	int64_t paced_ns = (int64_t)s->total.stats.n.paced_ns;
+	return paced_ns ? paced_ns : s->last_ns - s->first_ns;
+}
+
 /* From the first message to the last, not of the whole length. */
 double report_summary_rate_per_s(const struct report_summary *s)
 {
-	return per_s(s->total.stats.n.messages, s->last_ns - s->first_ns);
+	return per_s(s->total.stats.n.messages, traffic_ns(s));
 }
 
 /* The same for the bodies' bytes. */
 double report_summary_bytes_per_s(const struct report_summary *s)
 {
-	return per_s(s->total.stats.n.content_bytes, s->last_ns - s->first_ns);
+	return per_s(s->total.stats.n.content_bytes, traffic_ns(s));
 }
 
 /* What was sent; what was skipped was not. */
@@ -171,7 +178,11 @@ static enum time_cause largest(const struct report_period *p, enum time_cause ex
 /* Of what was not according to plan. */
 enum time_cause report_obstacle(const struct report_period *p)
 {
-	return largest(p, TIME_PACING);
+	enum time_cause cause = largest(p, TIME_PACING);
+	int64_t length_ns = p->end_ns - p->start_ns;
+	bool matters = cause < TIME_CAUSES
+		&& p->stats.n.time_ns[cause] >= (uint64_t)(length_ns > 0 ? length_ns : 0) / 10;
+	return matters ? cause : TIME_CAUSES;
 }
 
 /* Where most of the time went. */

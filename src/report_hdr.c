@@ -97,7 +97,8 @@ static void print_buckets(FILE *out, const struct histogram *h)
 static void hdr_summary(FILE *out, const struct report_run *run, const struct report_summary *s)
 {
 	(void)run;
-	const struct histogram *h = &s->total.stats.timings[TIMING_LATENCY];
+	const struct histogram *h =
+		&s->total.stats.timings[run->asks ? TIMING_ROUND_TRIP : TIMING_LATENCY];
 	struct histogram_summary summary;
 	histogram_summarize(h, &summary);
 	fprintf(out, "%16s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",

@@ -108,7 +108,8 @@ static void text_sent(
 			"  modified %" PRIu64 "  unsettled %" PRIu64,
 			n->accepted, n->rejected, n->released, n->modified, unsettled);
 	if (run->asks)
-		fprintf(out, "  answered %" PRIu64, n->answered);
+		fprintf(out, "  answered %" PRIu64 "  unanswered %" PRIu64, n->answered,
+			n->messages > n->answered ? n->messages - n->answered : 0);
 	text_rare(out, "unmatched answers", n->unmatched);
 	text_rare(out, "no outcome", n->no_outcome);
 	text_rare(out, "resent", n->resent);

@@ -447,7 +447,7 @@ def test_hdr(program: str, tmp_path: Path) -> None:
 def test_hdr_without_values(tmp_path: Path) -> None:
     """Headings and an empty footer."""
     file = tmp_path / "hdr"
-    run_one("psend", "--presettled", "--hdr", str(file))
+    pair.run_pair(["-m", "10", "--timestamp", "no"], ["--hdr", str(file)])
     text = file.read_text(encoding="ascii")
     assert "nan" not in text and "inf" not in text
     assert re.search(r"Total count += +0\]", text)
