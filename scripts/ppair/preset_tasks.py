@@ -85,6 +85,7 @@ def _made(values: Values) -> Preset:
             *("--duration", time),
         ),
         pairs=count(values["--tasks"], "--tasks"),
+        is_paired=True,
         repetitions=REPETITIONS_OF_SIDES if sides else "1",
         plots=(of_sides if sides else alone,),
         metrics=METRICS,
