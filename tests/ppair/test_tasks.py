@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sample
 from fake_peer import distribution, interval_event, merged, start_event, summary_event
-from ppair import metrics, page, store, tables, tasks_table
+from ppair import metrics, page, plots_time, store, tables, tasks_table
 from ppair.axes import Axis
 from ppair.preset_tasks import TASKS
 from ppair.results import Plan, Point, Results, Run
@@ -147,6 +147,9 @@ def test_answers_come_before_settlement(tmp_path: Path) -> None:
     found = results.runs[0].metrics
     assert found["trip_mean_ns"] == found["trip_p50_ns"] == 100_000
     assert found["settlement_p50_ns"] == 200
+    curves = {curve.label: curve.points[-1] for curve in plots_time.distribution_curves(results)}
+    assert curves["round trip (answer)"] == (10, 100.0)
+    assert curves["round trip (settlement)"] == (10, 0.2)
 
 
 def test_what_does_not_exist_is_not_zero(tmp_path: Path) -> None:
