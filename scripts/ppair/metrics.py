@@ -31,6 +31,16 @@ class Metric:
     compared: bool = True  # by compare; not what others say as well
 
 
+    @property
+    def counted(self) -> bool:
+        """Whether it is a whole number of things."""
+        return self.name in COUNTED
+
+
+COUNTED = frozenset(
+    "latency_negative late skipped backlog rate_met blocked resent duplicated reconnects "
+    "batches".split()
+)
 _US = 1e-3  # of ns
 _MEGA = 1e-6
 
