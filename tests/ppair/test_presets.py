@@ -142,6 +142,8 @@ def test_two_sides(planned: Planned) -> None:
     assert [p.spec.option("precv", "--ack-frequency") for p in plan.points] == ["2", "2"]
     assert (before.spec.senders, after.spec.senders) == (1, 2)
     assert plan.title.endswith("before: --credit 16; after: --credit 1000 --senders 2")
+    assert "Of a change" in plan.plots[0].note
+    assert "a change" not in planned("--preset", "tasks").plots[0].note
     assert plan.repetitions >= 12  # pairs, so that all metrics can be told to differ
     assert before.spec.option("psend", "--duration") == "1s"
 
