@@ -111,7 +111,7 @@ def test_batches_that_were_never_settled(tmp_path: Path) -> None:
     """Or of which psend says nothing."""
     results = _results(tmp_path / "out", {(10, "plain"): [_batch(10, 0, 0)], (1, "plain"): [{}]})
     for row in _table(results):
-        assert [row[name] for name in ("batches", "batch p50 ns", "batch p99 ns")] == ["0", "-", "-"]
+        assert (row["batches"], row["batch p50 ns"], row["batch p99 ns"]) == ("0", "-", "-")
         assert row["ns/msg"] == row["batch max ns"] == "-"
     assert batch_table.findings(results, SIZE, VARIANT)["sentences"] == ["No batch was settled."]
 
