@@ -83,7 +83,7 @@ def _columns(found: list[Batches]) -> list[Column]:
         ("batch max ns", [_whole(each.last.max_ns) for each in found]),
         ("ns/msg", [_ratio(each.p50_ns, each.size, 0) for each in found]),
         *([(f"/ {found[0].variant}", beside)] if _has_variants(found) else []),
-        *([("batch p50 ticks", ticks)] if any(each.ticks.counts for each in found) else []),
+        *([("p50 ticks", ticks)] if any(each.ticks.counts for each in found) else []),
     ]
 
 
