@@ -66,8 +66,9 @@ def of_point(results: Results, point: Point, size: str, variant: str) -> Batches
 
 
 def _columns(found: list[Batches]) -> list[Column]:
-    """Headings and cells."""
+    """Headings and cells. Ticks come last, apart from the times in ns."""
     plain = {each.size: each.p50_ns for each in found if each.variant == found[0].variant}
+    beside = [_ratio(each.p50_ns, plain.get(each.size), 2) for each in found]
     ticks = [_whole(each.ticks.percentile_ns(50)) for each in found]
     return [
         ("batch", [str(each.size) for each in found]),
@@ -76,14 +77,19 @@ def _columns(found: list[Batches]) -> list[Column]:
         ("messages", [str(each.last.count * each.size) for each in found]),
         ("msg/s", shown_column([each.messages_per_s for each in found], BY_NAME[PRIMARY])),
         ("MB/s", shown_column([each.bytes_per_s for each in found], BY_NAME["bytes_per_s"])),
-        ("first ns p50", [_whole(each.first.percentile_ns(50)) for each in found]),
-        ("batch ns p50", [_whole(each.p50_ns) for each in found]),
-        *([("ticks p50", ticks)] if any(each.ticks.counts for each in found) else []),
-        ("p99", [_whole(each.last.percentile_ns(99)) for each in found]),
-        ("max", [_whole(each.last.max_ns) for each in found]),
+        ("first p50 ns", [_whole(each.first.percentile_ns(50)) for each in found]),
+        ("batch p50 ns", [_whole(each.p50_ns) for each in found]),
+        ("batch p99 ns", [_whole(each.last.percentile_ns(99)) for each in found]),
+        ("batch max ns", [_whole(each.last.max_ns) for each in found]),
         ("ns/msg", [_ratio(each.p50_ns, each.size, 0) for each in found]),
-        (f"/ {found[0].variant}", [_ratio(e.p50_ns, plain.get(e.size), 2) for e in found]),
+        *([(f"/ {found[0].variant}", beside)] if _has_variants(found) else []),
+        *([("p50 ticks", ticks)] if any(each.ticks.counts for each in found) else []),
     ]
+
+
+def _has_variants(found: list[Batches]) -> bool:
+    """Else a column beside the first one's would hold nothing but 1."""
+    return len({each.variant for each in found}) > 1
 
 
 def _ratio(part: float | None, whole: float | None, decimals: int) -> str:
@@ -96,15 +102,16 @@ def _whole(value: int | None) -> str:
 
 def _notes(found: list[Batches]) -> list[str]:
     """What to know of the numbers."""
+    base = found[0].variant
+    beside = f" / {base}: batch p50 / that of {base}." if _has_variants(found) else ""
     notes = [
         "Times are from the sending of a batch's first message to the settlement of its first and "
         "of its last, in ns by clock_gettime, over the batches of all good repetitions together; "
-        "rates are medians of the repetitions. ns/msg: batch p50 / batch. The last column: batch "
-        f"p50 beside that of {found[0].variant}."
+        f"rates are medians of the repetitions. ns/msg: batch p50 / batch.{beside}"
     ]
     rates = [each.tsc_per_s for each in found if each.tsc_per_s]
     if rates:
-        notes.append(f"ticks: of the time stamp counter, {rates[0] / 1e9:.3f} of which are 1 ns.")
+        notes.append(f"The time stamp counter has {rates[0] / 1e9:.3f} ticks in 1 ns.")
     few = [each for each in found if each.last.count < FEW]
     if few:
         notes.append(
@@ -150,11 +157,12 @@ def _compared(
     both = [size for size in of_sizes if size in times.get(base, {})]
     if not both:
         return None
-    ratios = [
-        f"{of_sizes[size] / times[base][size]:.2f} times as long (batches of {size})"
+    least, *larger = [
+        (size, f"{of_sizes[size] / times[base][size]:.2f} times")
         for size in dict.fromkeys((min(both), max(both)))
     ]
-    return f"{variant}: beside {base}, a batch takes {', '.join(ratios)}."
+    more = "".join(f", a batch of {size} {ratio}" for size, ratio in larger)
+    return f"{variant}: a batch of {least[0]} takes {least[1]} as long as in {base}{more}."
 
 
 def findings(results: Results, size: str, variant: str) -> dict[str, Any]:

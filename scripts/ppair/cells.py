@@ -25,6 +25,11 @@ def decimals_for(values: Iterable[float | None]) -> int:
     return 0 if largest >= 1000 else 1 if largest >= 10 else 2 if largest >= 1 else 3
 
 
+def decimals_of(values: Iterable[float | None], metric: Metric) -> int:
+    """The same for a metric, whose values have its unit already: what is counted has none."""
+    return 0 if metric.counted else decimals_for(values)
+
+
 def fixed(value: float | None, decimals: int) -> str:
     """With so many decimals; but a small number is not shown as 0."""
     if value is None:
@@ -36,7 +41,7 @@ def fixed(value: float | None, decimals: int) -> str:
 def shown_column(values: Sequence[float | int | None], metric: Metric) -> list[str]:
     """Values of a metric in the unit of its heading, as a column has them."""
     scaled = [None if value is None else value * metric.scale for value in values]
-    decimals = decimals_for(scaled)
+    decimals = decimals_of(scaled, metric)
     return [fixed(value, decimals) for value in scaled]
 
 

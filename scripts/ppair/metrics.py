@@ -31,6 +31,16 @@ class Metric:
     compared: bool = True  # by compare; not what others say as well
 
 
+    @property
+    def counted(self) -> bool:
+        """Whether it is a whole number of things."""
+        return self.name in COUNTED
+
+
+COUNTED = frozenset(
+    "latency_negative late skipped backlog rate_met blocked resent duplicated reconnects "
+    "batches".split()
+)
 _US = 1e-3  # of ns
 _MEGA = 1e-6
 
@@ -83,10 +93,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("host_cpu_percent", "cpu %", "CPU of all programs, % of the host", 0, compared=False),
     # batches
     Metric("batches", "batches", "batches settled", 0, compared=False),
-    Metric("batch_first_p50_ns", "first ns p50", "first settled p50, ns", -1, 1, False),
-    Metric("batch_p50_ns", "batch ns p50", "time of a batch p50, ns", -1, 1, False),
-    Metric("batch_p99_ns", "batch ns p99", "time of a batch p99, ns", -1, 1, False),
-    Metric("batch_max_ns", "batch ns max", "time of a batch, maximum, ns", -1, 1, False, False),
+    Metric("batch_first_p50_ns", "first p50 ns", "first settled p50, ns", -1, 1, False),
+    Metric("batch_p50_ns", "batch p50 ns", "time of a batch p50, ns", -1, 1, False),
+    Metric("batch_p99_ns", "batch p99 ns", "time of a batch p99, ns", -1, 1, False),
+    Metric("batch_max_ns", "batch max ns", "time of a batch, maximum, ns", -1, 1, False, False),
     Metric("batch_per_message_ns", "ns/msg", "batch's time per message, ns", -1, 1, False, False),
 )
 COMPARED = tuple(metric.name for metric in METRICS if metric.compared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,8 @@ from .results import COMPLETE, Results
 from .table import Table, numeric
 
 ROWS_OPEN_MAX = 12  # of a table that is not folded
+COLUMNS_MAX = 10  # of a table in the usual size of letters
+OPTION = re.compile(r"--[a-z][a-z.-]*")
 CSS = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --soft: #666; --rule: #ccc;
   --band: #f4f4f4; --warn: #fff4d6; --fail: #b00; }
@@ -40,6 +43,9 @@ th, td { padding: .2rem .6rem; text-align: left; vertical-align: bottom; }
 th { max-width: 9rem; }
 td { vertical-align: top; white-space: nowrap; border-top: 1px solid var(--rule); }
 .n { text-align: right; }
+.wide { font-size: .6875rem; }
+.wide th, .wide td { padding: .2rem .3rem; }
+.option { white-space: nowrap; }
 tbody tr:nth-child(even) { background: var(--band); }
 .failed { color: var(--fail); font-weight: bold; }
 .code td:last-child { white-space: normal; overflow-wrap: anywhere;
@@ -54,6 +60,7 @@ summary { cursor: pointer; margin: 1rem 0 .5rem; }
   .box { overflow: visible; }
   .box svg { min-width: 0; width: 6.5in; }
   table { font-size: 8pt; }
+  .wide { font-size: 6pt; }
 }
 """
 
@@ -101,19 +108,27 @@ def text(value: str) -> str:
     return html.escape(tables.plain(value), quote=True)
 
 
+def unbroken(value: str) -> str:
+    """As text, in which no line ends within the name of an option."""
+    return OPTION.sub(r'<span class="option">\g<0></span>', text(value))
+
+
 def _section(results: Results, prefix: str) -> Iterator[str]:
     yield f'<section id="{prefix.rstrip("-")}">'
-    yield f"<h1>{text(results.plan.title)}</h1>"
+    yield f"<h1>{unbroken(results.plan.title)}</h1>"
     if results.status != COMPLETE:
         why = f": {results.why}" if results.why else ""
         yield f'<p class="warning">{text(results.status + why)}</p>'
     for sentence in tables.sentences(results):
-        yield f'<p class="lead">{text(sentence)}</p>'
+        yield f'<p class="lead">{unbroken(sentence)}</p>'
     yield from (f'<p class="warning">{text(line)}</p>' for line in tables.warning_lines(results))
-    for index, picture in enumerate(plots.pictures(results)):
+    pictures = plots.pictures(results)
+    for index, picture in enumerate(pictures):
         yield from _figure(picture, f"{prefix}f{index}-")
+    drawn = {tables.plain(picture.plot.title) for picture in pictures}
     for table in tables.finding_tables(results):
-        yield from _titled(table)
+        title = f"{table.title}, in numbers" if table.title in drawn else table.title
+        yield from _titled(replace(table, title=title))
     title = "Repetitions" if tables.is_single(results) else "Points"
     main = replace(tables.main_table(results), title=title)
     yield from _folded(main) if len(main.rows) > ROWS_OPEN_MAX else _titled(main)
@@ -125,7 +140,7 @@ def _section(results: Results, prefix: str) -> Iterator[str]:
 
 
 def _figure(picture: Picture, prefix: str) -> Iterator[str]:
-    yield f"<h2>{text(picture.plot.title)}</h2>"
+    yield f"<h2>{unbroken(picture.plot.title)}</h2>"
     yield '<figure><div class="box">'
     yield plots.svg_of(picture, prefix, bare=True)
     yield "</div>"
@@ -135,7 +150,7 @@ def _figure(picture: Picture, prefix: str) -> Iterator[str]:
 
 
 def _titled(table: Table, kind: str = "") -> Iterator[str]:
-    yield f"<h2>{text(table.title)}</h2>"
+    yield f"<h2>{unbroken(table.title)}</h2>"
     yield from _table(table, kind)
 
 
@@ -148,7 +163,8 @@ def _folded(table: Table, kind: str = "") -> Iterator[str]:
 
 def _table(table: Table, kind: str) -> Iterator[str]:
     right = numeric(table)
-    attribute = f' class="{kind}"' if kind else ""
+    kinds = [kind] if kind else ["wide"] if len(table.headings) > COLUMNS_MAX else []
+    attribute = f' class="{kinds[0]}"' if kinds else ""
     yield f'<div class="box"><table{attribute}>'
     if any(table.headings):
         heads = "".join(

@@ -41,6 +41,7 @@ HAS_DATA: dict[str, Callable[[Results], object]] = {
     "percentiles": plots_load.step_curves,
     "omission": plots_load.omission_curves,
 }
+OF_LOAD = ("load", "percentiles", "omission")
 DISTRIBUTION = Plot(
     "Time by percentile",
     "percentile",
@@ -75,6 +76,8 @@ class Picture:
             return plots_line.caption(self.results, self.plot, failed)
         if self.plot.kind == "heat":
             return plots_heat.caption(self.results, self.plot)
+        if self.plot.kind in OF_LOAD:
+            return plots_load.caption(self.results, self.plot)
         return self.plot.note
 
 

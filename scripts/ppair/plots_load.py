@@ -24,6 +24,10 @@ SETTLED = ("settlement_p99_ns", "p99 from sending")
 MARGIN = 1.04  # of the x axis, beyond the last step
 RAMP = ("#9ecae1", "#4292c6", "#08519c", "#041f4a")  # light to dark: more load
 OVERLOAD = ("#D55E00", "#7f2704")  # steps that the path did not keep up with
+OMISSION = (
+    "The same overload by two clocks, and what a closed loop shows that is as fast as it can: "
+    "it delays the messages that would have had to wait, and does not count their wait."
+)
 
 Step = dict[str, Any]
 
@@ -76,6 +80,13 @@ def omission_curves(results: Results) -> list[Curve]:
     return [one for one in made if one.points]
 
 
+def caption(results: Results, plot: Plot) -> str:
+    """What stands below a plot, in its file or on a page."""
+    return {"load": _load_caption, "percentiles": _percentiles_caption}.get(
+        plot.kind, lambda _: OMISSION
+    )(results)
+
+
 # ---- latency against load ----
 
 
@@ -93,8 +104,7 @@ def draw_load(results: Results, plot: Plot, bare: bool) -> Figure:
         Line2D([], [], color=each.color, marker=each.marker, linestyle=each.dashes)
         for each in looks
     ]
-    caption = _load_caption(results, shown)
-    words = style.Words("", "") if bare else style.Words(plot.title, caption)
+    words = style.Words("", "") if bare else style.Words(plot.title, caption(results, plot))
     legend = style.Legend(handles, [name for name, _ in rows])
     figure, (axes,) = style.canvas(words, 1, 3.2, legend)
     rates = [s["offered_per_s"] for s in shown]
@@ -150,8 +160,8 @@ def _limits(axes: Axes, results: Results) -> None:
             axes.axvline(slo["per_s"], color="#B00000", lw=1.0, ls=":", zorder=1)
 
 
-def _load_caption(results: Results, shown: Sequence[Step]) -> str:
-    numbers = found(results)
+def _load_caption(results: Results) -> str:
+    numbers, shown = found(results), steps(results)
     parts = ["Latency is from when a message was due. Dashed: the highest rate that is sustained."]
     if any(not step["kept_up"] for step in shown):
         parts.append("Hollow: not kept up; the longer that lasts, the higher they are.")
@@ -177,11 +187,16 @@ def draw_percentiles(results: Results, plot: Plot, bare: bool) -> Figure:
         else style.Look(_shade(OVERLOAD, bad.index(one.label), len(bad)), "", (0, (5, 2)))
         for one in curves
     ]
-    note = "Latency from when a message was due, at shares of the highest rate sustained." + (
+    words = style.Words("", "") if bare else style.Words(plot.title, caption(results, plot))
+    return plots_time.draw_curves(curves, looks, words, "load", 3.0)
+
+
+def _percentiles_caption(results: Results) -> str:
+    drawn = {one.label for one in step_curves(results)}
+    bad = any(not step["kept_up"] for step in steps(results) if step["label"] in drawn)
+    return "Latency from when a message was due, at shares of the highest rate sustained." + (
         " Dashed: the path did not keep up." if bad else ""
     )
-    words = style.Words("", "") if bare else style.Words(plot.title, note)
-    return plots_time.draw_curves(curves, looks, words, "load", 3.0)
 
 
 def _shade(ramp: Sequence[str], index: int, count: int) -> str:
@@ -196,9 +211,5 @@ def draw_omission(results: Results, plot: Plot, bare: bool) -> Figure:
     """What is measured from the actual sending leaves out the wait before it."""
     curves = omission_curves(results)
     looks = [style.look(index) for index in range(len(curves))]
-    note = (
-        "The same overload by two clocks, and what a closed loop shows that is as fast as it can: "
-        "it delays the messages that would have had to wait, and does not count their wait."
-    )
-    words = style.Words("", "") if bare else style.Words(plot.title, note)
+    words = style.Words("", "") if bare else style.Words(plot.title, caption(results, plot))
     return plots_time.draw_curves(curves, looks, words)

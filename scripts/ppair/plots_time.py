@@ -26,6 +26,11 @@ BINS_MAX = 400  # of a time line
 RUNS_MAX = 6  # lines in a time line
 POINTS_MAX = 3  # of a result, if distributions are to be shown
 INTERVALS_LEAST = 5
+CURVES = (
+    (PRECV, "latency_ns", "latency"),
+    (PSEND, "settlement_ns", "round trip (settlement)"),
+    (PSEND, "round_trip_ns", "round trip (answer)"),  # of --round-trip alone
+)
 
 
 # ---- distributions ----
@@ -63,12 +68,12 @@ def _thinned(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, flo
 
 
 def distribution_curves(results: Results) -> list[Curve]:
-    """Latency and, if there is one, round trip of each point, over all good runs together."""
+    """Latency and, if there are any, round trips of each point, over all good runs together."""
     found = []
     for point in results.plan.points if len(results.plan.points) <= POINTS_MAX else ():
         where = f", {point.label}" if len(results.plan.points) > 1 else ""
-        for program, name in ((PRECV, "latency"), (PSEND, "round trip (settlement)")):
-            merged = run_files.distribution(results, results.good(point.id), program)
+        for program, member, name in CURVES:
+            merged = run_files.distribution(results, results.good(point.id), program, member)
             found.append(curve(name + where, merged))
     return [one for one in found if one.points]
 

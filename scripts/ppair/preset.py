@@ -63,6 +63,7 @@ class Preset:
     findings: Callable[[Results], dict[str, Any]] | None = None
     parameters: tuple[Parameter, ...] = ()
     made: Callable[[Values], Preset] | None = None
+    is_paired: bool = False  # senders and receivers are as many, whatever else is given
 
     def given(self, values: Values) -> Preset:
         """As it is with these values in the place of the parameters' defaults."""

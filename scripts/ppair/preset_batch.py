@@ -24,10 +24,8 @@ PARAMETERS = (
         "processors of receiver and sender in the third variant; '': none such [the first two]",
     ),
 )
-METRICS = (
+METRICS = (  # times of batches are in the findings, of all repetitions together
     "messages_per_s",
-    "batch_p50_ns",
-    "batch_p99_ns",
     "psend_cpu_percent",
     "precv_cpu_percent",
     "blocked",

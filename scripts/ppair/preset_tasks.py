@@ -39,6 +39,10 @@ METRICS = (
 )
 TITLE = "Tasks: requests by the clock, as rds-stress has them"
 EXPECTED = (
+    "With more tasks, or a greater depth, the rate rises until the processors are busy; after that "
+    "only the round trip does."
+)
+EXPECTED_OF_CHANGE = (
     "Of a change to flow control: the rate hardly changes, round trip and CPU are halved, and 1.3 "
     "million sends to a blocked peer become 61."
 )
@@ -76,7 +80,7 @@ def _made(values: Values) -> Preset:
     alone = Plot("Over time", "time", ("messages_per_s", "precv_cpu_percent"), kind="time")
     return Preset(
         title=_title(changes) if sides else TITLE,
-        expected=EXPECTED,
+        expected=EXPECTED_OF_CHANGE if sides else EXPECTED,
         axes=(Axis(CHANGE, SIDES, "change"),) if sides else (),
         words=lambda point: ((), ()),
         options=lambda point: changes[point[CHANGE]] if point else "",
@@ -85,6 +89,7 @@ def _made(values: Values) -> Preset:
             *("--duration", time),
         ),
         pairs=count(values["--tasks"], "--tasks"),
+        is_paired=True,
         repetitions=REPETITIONS_OF_SIDES if sides else "1",
         plots=(of_sides if sides else alone,),
         metrics=METRICS,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import url
+from . import machine, url
 from .failure import usage
 from .programs import PRECV, PSEND, value_of
 from .units import number, seconds
@@ -140,7 +141,7 @@ class Spec:
             )
         if self.via is None and self.psend_hosts and not self.precv_hosts and not self.listen:
             raise usage("--psend-host: say with --listen-address at which address they reach us")
-
+        self._check_programs()
         if self.tls and self.via is not None:
             raise usage("--tls: is for a direct pair; give --via an amqps URL")
         if self.tls and not self.local:
@@ -148,6 +149,24 @@ class Spec:
                 "--tls: makes a certificate here alone; for other hosts, give --precv.tls-cert, "
                 "--precv.tls-key and --psend.tls-ca files that are there"
             )
+
+    def _check_programs(self) -> None:
+        """Refuses what psend and precv would, where some points of a grid could be run and others
+        would fail one by one."""
+        batch = number(self.option(PSEND, "--batch") or "")
+        awaited = "--round-trip" in self.psend
+        paced = number(self.option(PSEND, "--send-rate") or "")
+        if self.presettled and not awaited and batch and batch > 1 and not paced:
+            raise usage("--batch: with --presettled there is nothing to wait for between batches")
+        if self.presettled and not awaited and number(self.option(PSEND, "--max-unsettled") or ""):
+            raise usage("--max-unsettled: nothing is unsettled with --presettled")
+        if "--tsc" in self.psend and (not batch or self.presettled):
+            raise usage("--tsc: there is no --batch to be timed")
+        for program in (PSEND, PRECV):
+            here = [] if self.hosts(program) else _processors(self.option(program, "--cpu") or "")
+            missing = sorted(set(here) - set(machine.processors()))
+            if missing:
+                raise usage(f"--cpu: {missing[0]} is not among this machine's processors")
 
     def command(self) -> str:
         """As somebody would type it after `ppair run`."""
@@ -189,6 +208,11 @@ class Spec:
     def program(self, name: str) -> str:
         """Path of psend or precv."""
         return str(Path(self.bin) / name)
+
+
+def _processors(text: str) -> list[int]:
+    """The ends of the ranges of a list, such as 0,2-3; none of what the programs will refuse."""
+    return [int(cpu) for cpu in re.split("[,-]", text) if re.fullmatch("[0-9]{1,6}", cpu)]
 
 
 def to_json(spec: Spec) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import clock_error
 from .axes import Axis
-from .cells import decimals_for, fixed, metric_of, percent, shown, shown_column
+from .cells import decimals_of, fixed, metric_of, percent, shown, shown_column
 from .metrics import PRIMARY, Metric
 from .provenance import environment_table
 from .results import COMPLETE, FAILED, GOOD, Aggregate, Results, Run
@@ -235,7 +235,7 @@ def _statistics(found: Aggregate | None, metric: Metric) -> list[str]:
     """Cells of the rows that STATISTICS names; of percentiles the median alone."""
     if found is None:
         return [MISSING] * len(STATISTICS)
-    decimals = decimals_for(value * metric.scale for value in found.values)
+    decimals = decimals_of((value * metric.scale for value in found.values), metric)
     median, mean, stddev = (
         fixed(None if value is None else value * metric.scale, decimals)
         for value in (found.median, found.mean, found.stddev)

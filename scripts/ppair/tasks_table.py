@@ -27,14 +27,15 @@ from .units import digits, number
 
 HEADINGS = ("tsks", "tx/s", "rx/s", "tx+rx K/s", "tx us/c", "rtt us", "cpu %", "blocked", "")
 AVERAGE = "(average)"
+CPU = "host_cpu_percent"
 COMPARED = (
     *(PRIMARY, "call_ns", "trip_mean_ns", "trip_p50_ns", "trip_p99_ns"),
-    *("host_cpu_percent", "blocked"),
+    *(CPU, "blocked"),
 )
 IN_WORDS = {  # and the unit
     PRIMARY: ("Rate", " msg/s"),
     "trip_mean_ns": ("Round trip", " us"),
-    "host_cpu_percent": ("CPU", " %"),
+    CPU: ("CPU", " %"),
     "blocked": ("Blocked sends", ""),
 }
 SHORT = 0.5  # of the longest interval: what is shorter has no line of its own
@@ -137,7 +138,10 @@ def _of_run(read: _Programs) -> Totals:
 
 
 def _seconds(read: _Programs) -> Iterator[tuple[str, Totals]]:
-    """A line for each interval; those of several programs are put together by their order."""
+    """A line for each interval; those of several programs are put together by their order.
+
+    Its label is the time since the warm-up.
+    """
     rows = []
     columns = itertools.zip_longest(
         *(itertools.zip_longest(*read.intervals[program]) for program in (PSEND, PRECV)),
@@ -148,9 +152,10 @@ def _seconds(read: _Programs) -> Iterator[tuple[str, Totals]]:
         spans_s = [_mean([e["end_s"] - e["start_s"] for e in side]) for side in sides]
         rows.append((sides, (spans_s[0], spans_s[1])))
     longest_s = max((spans_s[0] for _, spans_s in rows), default=0.0)
+    begins_s = [event["start_s"] for sides, _ in rows[:1] for event in sides[0]]
     for sides, spans_s in rows:
         if sides[0] and spans_s[0] >= SHORT * longest_s:
-            end = f"{sides[0][0]['end_s']:.1f} s"
+            end = f"{sides[0][0]['end_s'] - begins_s[0]:.1f} s"
             yield end, totals(sides[0], sides[1], spans_s, read.processors)
 
 
@@ -239,15 +244,26 @@ def findings(results: Results, axis: str) -> dict[str, Any]:
     compared = comparison.compare(samples, True, comparison.MIN_EFFECT)
     before, after = (point.values[axis] for point in points)
     found = comparison.findings(compared, None, sides=(before, after))
-    words = [_words(compared[name], name, before, after) for name in IN_WORDS if name in compared]
+    words = [_words(compared, name, before, after) for name in IN_WORDS if name in compared]
     return {**found, "sentences": words, "tables": [*tables, *found["tables"]]}
 
 
-def _words(found: Comparison, name: str, before: str, after: str) -> str:
+def _better(compared: comparison.Compared, name: str) -> int:
+    """As a metric says; and less CPU is better where it is not because of a lower rate."""
+    rate = compared[PRIMARY]
+    kept = rate.verdict is Verdict.SAME or (rate.ratio is not None and rate.ratio.value > 1)
+    return -1 if name == CPU and kept and _is_lower(compared[name]) else BY_NAME[name].better
+
+
+def _is_lower(found: Comparison) -> bool:
+    return found.ratio is not None and found.ratio.value < 1
+
+
+def _words(compared: comparison.Compared, name: str, before: str, after: str) -> str:
     """What became of a metric."""
-    (what, unit), metric = IN_WORDS[name], BY_NAME[name]
+    found, (what, unit), metric = compared[name], IN_WORDS[name], BY_NAME[name]
     a, b = (shown(value, metric) for value in (found.median_a, found.median_b))
-    judged = inference.words(found, after, metric.better)
+    judged = inference.words(found, after, _better(compared, name))
     if found.verdict is Verdict.DIFFERENT and found.median_b == 0:
         judged = "none is left"  # of which a share with limits beyond 100 % says less
     return f"{what}: {a}{unit} {before}, {b}{unit} {after}; {judged}."

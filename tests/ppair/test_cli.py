@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO
 
+import man_layout
 import pytest
 from fake_peer import WELL, install, told
 from ppair import cli
@@ -260,3 +261,26 @@ def test_json_is_all_that_is_printed(run: Run) -> None:
     summary = json.loads(out)
     assert summary == json.loads(Path("out/summary.json").read_text(encoding="ascii"))
     assert summary["points"][0]["metrics"]["messages_per_s"]["mean"] == 1000
+
+
+# ---- man pages ----
+
+
+def test_examples_are_lines_of_a_man_page() -> None:
+    usage = "Does it.\n\n  ppair run a    one\\\n  ppair run --b\n\nMore.\n\noptions:\n  ppair x\n"
+    lines = man_layout.examples(usage)
+    assert lines == ["  ppair run a    one\\", "  ppair run --b"]
+    page = ["Does it.", ".TP", "ppair run a", "one", ".IP", "ppair run", ".PP", "More.", ".SS x"]
+    made = man_layout.with_examples(page, lines)
+    shown = [".nf", "\\&ppair run a    one\\e", "\\&ppair run \\-\\-b", ".fi"]
+    assert made == ["Does it.", ".PP", ".RS 4", *shown, ".RE", ".PP", "More.", ".SS x"]
+    assert man_layout.with_examples(page[:1], []) == page[:1]
+
+
+def test_options_of_a_preset_stand_within_it_in_a_man_page() -> None:
+    head = ['.SS "presets, and so on:"']
+    option = [".TP", "-t", "many"]
+    page = [*head, ".IP", "tasks", ".IP", "A text.", *option, ".IP", "tls", ".IP", "B b"]
+    made = ["A text.", ".RS", *option, ".RE", ".TP", "\\fBtls\\fR", "B b"]
+    assert man_layout.with_presets(page) == [*head, ".TP", "\\fBtasks\\fR", *made]
+    assert man_layout.with_presets(page[:8])[-1] == ".RE"

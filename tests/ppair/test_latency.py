@@ -91,7 +91,8 @@ def test_report_shows_it_again(ppair: Launcher, fakes: Fakes) -> None:
     assert again.code == 0 and again.stdout.startswith(ended.stdout)
     pages = [(ppair.folder / name).read_text() for name in ("page.html", "again.html")]
     for page in pages:
-        assert page.count("<svg") == 3 and "<h2>Latency against load</h2>" in page
+        assert page.count("<svg") == 3 and page.count("<h2>Latency against load</h2>") == 1
+        assert "<figcaption>Latency is from when a message was due." in page
     assert pages[0] == pages[1]
 
 

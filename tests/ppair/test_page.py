@@ -150,6 +150,16 @@ def test_it_is_made_for_phones_print_and_the_dark(text):
     assert text.count('<div class="box"><table') == Reader(text).tags.count("table")
 
 
+def test_names_of_options_are_not_broken_and_titles_are_there_once():
+    results = sample.in_memory({"1": [100]}, plots=(Plot("P", "x", ("messages_per_s",)),))
+    wide = {"title": "P", "headings": ["h"] * 13, "rows": [["1"] * 13]}
+    results.findings = {"sentences": ["With --tls-ca: 2."], "tables": [wide]}
+    found = page.render([results])
+    assert '<p class="lead">With <span class="option">--tls-ca</span>: 2.</p>' in found
+    assert found.count("<h2>P</h2>") == found.count("<h2>P, in numbers</h2>") == 1
+    assert found.count('<table class="wide">') == 1
+
+
 def test_it_is_written_whole_or_not_at_all(tmp_path):
     results = sample.in_memory({"1": [1]}, plots=(Plot("P", "x", ("messages_per_s",)),))
     path = tmp_path / "new" / "page.html"

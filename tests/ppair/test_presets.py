@@ -109,12 +109,13 @@ def test_elsewhere_they_are_unknown(refused: Refused) -> None:
 
 def test_options_of_the_programs_stay_theirs(planned: Planned) -> None:
     """And come after those of the preset."""
-    words = ("--credit", "7", "--duration", "9s", "--psend.max-unsettled", "3", "--senders", "5")
+    words = ("--credit", "7", "--duration", "9s", "--psend.max-unsettled", "3")
+    words += ("--senders", "5", "--receivers", "5")
     (point,) = planned("--preset=tasks", *words).points
     assert point.spec.option("precv", "--credit") == "7"
     assert point.spec.option("psend", "--duration") == "9s"
     assert point.spec.option("psend", "--max-unsettled") == "3"
-    assert (point.spec.senders, point.spec.receivers) == (5, 1)
+    assert (point.spec.senders, point.spec.receivers) == (5, 5)
 
 
 def test_help_has_them_with_their_preset(capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,6 +142,8 @@ def test_two_sides(planned: Planned) -> None:
     assert [p.spec.option("precv", "--ack-frequency") for p in plan.points] == ["2", "2"]
     assert (before.spec.senders, after.spec.senders) == (1, 2)
     assert plan.title.endswith("before: --credit 16; after: --credit 1000 --senders 2")
+    assert "Of a change" in plan.plots[0].note
+    assert "a change" not in planned("--preset", "tasks").plots[0].note
     assert plan.repetitions >= 12  # pairs, so that all metrics can be told to differ
     assert before.spec.option("psend", "--duration") == "1s"
 
@@ -164,6 +167,8 @@ def test_one_side_is_as_it_is(planned: Planned) -> None:
         ("--after --no-such", "--no-such: unknown option, of ppair, psend and precv alike"),
         ("--depth 1,2", '--depth: "1,2" is not a whole number'),
         ("--credit 1,2", "--credit: a preset has its own axes: give one value"),
+        ("--tsc", "--tsc: there is no --batch to be timed"),
+        ("--senders 2", "--senders, --receivers: --preset tasks has as many of each"),
     ],
 )
 def test_values_that_are_none(refused: Refused, words: str, why: str) -> None:
@@ -191,7 +196,10 @@ def test_batches(planned: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
         assert cpus == (("2", "5") if point.values["variant"] == "pinned" else (None, None))
 
 
-def test_variants_can_be_chosen_or_left_out(planned: Planned) -> None:
+def test_variants_can_be_chosen_or_left_out(
+    planned: Planned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "processors", lambda: [0, 1, 2, 3])
     plan = planned("--preset", "batch", "--with", "--via  amqp://127.0.0.1:9/q", "--pin", "3,1")
     assert plan.axes[1].values == ("plain", "--via amqp://127.0.0.1:9/q", "pinned")
     vias = {point.values["variant"]: point.spec.via for point in plan.points}
@@ -217,6 +225,8 @@ def test_one_processor_is_not_two(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--with --batch='", "--preset batch: \"--batch='\": No closing quotation"),
         ("--max-unsettled 5", "--max-unsettled: is what --preset batch varies"),
         ("--credit 5", "--credit: is what --preset batch varies"),
+        ("--pin 0,99999", "--cpu: 99999 is not among this machine's processors"),
+        ("--presettled", "--max-unsettled: nothing is unsettled with --presettled"),
     ],
 )
 def test_batches_that_are_none(refused: Refused, words: str, why: str) -> None:

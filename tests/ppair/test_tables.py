@@ -150,6 +150,13 @@ def test_a_small_number_is_not_shown_as_nothing():
     assert cells.shown_column([97.51, 6.0], metric) == ["97.5", "6.0"]
 
 
+def test_what_is_counted_is_whole():
+    """But for the middle between two small counts."""
+    blocked = BY_NAME["blocked"]
+    assert cells.shown_column([482.0, 0.0, 3, 2.5, None], blocked) == ["482", "0", "3", "2.5", "-"]
+    assert cells.shown_column([0.0], BY_NAME["stalled_percent"]) == ["0.000"]
+
+
 def test_scale_is_that_of_the_heading():
     assert cells.shown(194_600, BY_NAME["latency_p50_ns"]) == "194.6"
     assert cells.shown(None, BY_NAME["latency_p50_ns"]) == "-"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sample
 from fake_peer import distribution, interval_event, merged, start_event, summary_event
-from ppair import metrics, page, store, tables, tasks_table
+from ppair import metrics, page, plots_time, store, tables, tasks_table
 from ppair.axes import Axis
 from ppair.preset_tasks import TASKS
 from ppair.results import Plan, Point, Results, Run
@@ -96,7 +96,7 @@ def test_a_line_is_made_of_sums(tmp_path: Path) -> None:
     # 4000 each way in 2 s; (3 x 100 + 1 x 500) / 4 = 200 ns; (3 x 100 + 180) / 4 = 120 ns
     cpu = 100 * 4 * 0.5 / PROCESSORS
     numbers = ["2", "2000", "2000", "4000.00", "0.20", "0.12", f"{cpu:.2f}", "11"]
-    assert table["rows"] == [[*numbers, "3.0 s"], [*numbers, "(average)"]]
+    assert table["rows"] == [[*numbers, "2.0 s"], [*numbers, "(average)"]]
     assert table["title"] == "2 tasks, depth 8, requests of 1024 bytes, credit 16"
 
 
@@ -114,7 +114,7 @@ def test_lines_are_of_seconds_and_the_last_one_is_of_the_whole(tmp_path: Path) -
     }
     results = _results(tmp_path / "out", [(0, 0, written)])
     rows = tasks_table.table(results, results.plan.points[0])["rows"]
-    assert [row[-1] for row in rows] == ["1.0 s", "2.0 s", "(average)"]
+    assert [row[-1] for row in rows] == ["0.9 s", "1.9 s", "(average)"]
     assert [row[1] for row in rows] == ["1111", "1000", "1000"]
     assert [row[7] for row in rows] == ["1", "0", "3"]
     # of precv there are no intervals
@@ -147,6 +147,9 @@ def test_answers_come_before_settlement(tmp_path: Path) -> None:
     found = results.runs[0].metrics
     assert found["trip_mean_ns"] == found["trip_p50_ns"] == 100_000
     assert found["settlement_p50_ns"] == 200
+    curves = {curve.label: curve.points[-1] for curve in plots_time.distribution_curves(results)}
+    assert curves["round trip (answer)"] == (10, 100.0)
+    assert curves["round trip (settlement)"] == (10, 0.2)
 
 
 def test_what_does_not_exist_is_not_zero(tmp_path: Path) -> None:
@@ -220,7 +223,7 @@ def test_the_table_of_a_congestion_patch(tmp_path: Path) -> None:
     assert rate.startswith("Rate: 100000 msg/s before, ") and "no difference" in rate
     assert trip.startswith("Round trip: 4000 us before, 2000 us after; after is ")
     assert " % lower (" in trip and trip.endswith(", better.")
-    assert cpu.startswith("CPU: ") and " % lower (" in cpu
+    assert cpu.startswith("CPU: ") and " % lower (" in cpu and cpu.endswith(", better.")
     assert blocked.startswith("Blocked sends: 1300000 before, 61 after; after is 100.0 % lower")
     before, after, compared = found["tables"]
     assert before["title"].startswith("before: ") and after["title"].startswith("after: ")

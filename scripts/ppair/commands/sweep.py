@@ -152,6 +152,8 @@ def _preset_plan(
     if several:
         raise usage(f"{several[0].name}: a preset has its own axes: give one value")
     base = _base(arguments, single, preset)
+    if preset.is_paired and base.senders != base.receivers:
+        raise usage(f"--senders, --receivers: --preset {arguments.preset} has as many of each")
     points = []
     for index, values in enumerate(preset.grid()):
         psend, precv = preset.words(values)
