@@ -21,6 +21,7 @@ from .results import GOOD, Point, Results, Run
 from .slo import Slo
 from .spec import Spec
 from .sustain import Samples, Seen, Trial
+from .units import digits
 
 FAILURES_MAX = 3  # runs of a search that are not good, one after another
 LOWEST_SHARE = 0.01  # of the sustainable rate, below which no objective is looked for
@@ -62,7 +63,7 @@ async def measure(search: Search) -> None:
     await _find_sustainable(search, closed.metrics[PRIMARY])
     if search.sustainable_per_s is None:
         worst = min(search.trials, key=lambda trial: trial.rate_per_s)
-        raise Failure(Exit.SHORT, f"no rate is sustained, not even {worst.rate_per_s:.4g}/s")
+        raise Failure(Exit.SHORT, f"no rate is sustained, not even {digits(worst.rate_per_s)}/s")
     for _ in range(search.repetitions):
         for share in search.steps:
             await _run(search, step_label(share), share * search.sustainable_per_s, ())
@@ -163,10 +164,13 @@ def _latencies(results: Results, run: Run, peer: run_files.Peer) -> Samples:
 
 
 async def _find_sustainable(search: Search, first: float) -> None:
+    """Beyond its budget while no rate is sustained: then it goes down, and that comes to an end."""
     deadline_s = time.monotonic() + search.budget_s
     while True:
         rate = sustain.next_rate(search.trials, first, search.within)
-        if rate is None or (search.trials and time.monotonic() > deadline_s):
+        if rate is None:
+            return
+        if search.sustainable_per_s is not None and time.monotonic() > deadline_s:
             return
         run = await _probe(search, SEARCH, rate)
         passed = run.folder not in search.troubles
@@ -209,5 +213,5 @@ async def _probe(search: Search, kind: str, rate: float) -> Run:
     run = await _run(search, label, rate, search.probe)
     search.failures = 0 if run.status == GOOD else search.failures + 1
     if search.failures == FAILURES_MAX:
-        raise Failure(Exit(run.exit_code), f"{rate:.4g} messages/s: {run.why}")
+        raise Failure(Exit(run.exit_code), f"{digits(rate)} messages/s: {run.why}")
     return run

@@ -208,6 +208,22 @@ def test_no_rate_is_sustained(ppair: Launcher, fakes: Fakes) -> None:
     assert ppair.results("out").status == "failed"
 
 
+def test_what_there_is_is_shown_of_a_failure(ppair: Launcher, fakes: Fakes) -> None:
+    """Tables, page and where it is; the failure is the last line."""
+    ended = run(ppair, fakes(*knee(0)), *FEW, "--html", "page.html")
+    assert "How the highest rate was found" in ended.stdout
+    assert "results: out" in ended.lines and ended.lines[-1].startswith("ppair: ")
+    assert (ppair.folder / "page.html").exists()
+
+
+def test_a_small_budget_ends_with_a_rate(ppair: Launcher, fakes: Fakes) -> None:
+    """The search goes on, downwards, until one is sustained; it is not certain then."""
+    ended = run(ppair, fakes(*knee(100)), *FEW, "--budget", "1ms")
+    assert ended.code == 0, ended
+    found = ppair.results("out").findings["latency"]
+    assert 90 <= found["sustainable_per_s"] <= 101 and not found["certain"]
+
+
 def test_a_closed_loop_that_fails(ppair: Launcher, fakes: Fakes) -> None:
     ended = run(ppair, fakes([["start", ["exit", 3]]]), *FEW)
     assert ended.code == 3 and ended.lines[-1].startswith("ppair: in a closed loop: psend-0")

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from .. import arrangement, experiment, latency_search, latency_tables, output, slo
 from ..axes import Axis
-from ..failure import Exit, usage
+from ..failure import Exit, Failure, usage
 from ..latency_search import Search
 from ..loads import AXIS, CLOSED, is_within_reach
 from ..progress import Progress
@@ -80,15 +80,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Searches and measures, and says what it has found."""
     search = _prepare(arguments)
-    results = search.results
+    results, failure = search.results, None
     try:
         with search.progress:
             experiment.conduct(results, latency_search.measure(search))
+    except Failure as error:
+        failure = error
     finally:
         if results.runs:
             results.findings = latency_tables.findings(search)
             experiment.save_findings(results)
-    output.show(arguments, results)
+    if failure is None or (results.runs and failure.code != Exit.USAGE):
+        output.show(arguments, results)
+    if failure is not None:
+        raise failure
     return _exit_code(results)
 
 
