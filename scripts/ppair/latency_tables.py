@@ -168,14 +168,14 @@ def _notes(loop: Step | None, rows: list[Step]) -> Iterator[str]:
             "it does not see the delay."
         )
     yield text
-    if loop:
+    if loop and not loop.why:
         yield (
             "In the closed loop a message is due when the one before it has let it: its latency is "
             "from the actual sending, and a stall delays the messages that would have seen it."
         )
     whys: dict[str, list[str]] = {}
     for row in rows:
-        if row.why:
+        if row.why and row.offered_per_s is not None:
             whys.setdefault(row.why, []).append(row.label)
     for why, labels in whys.items():
         yield f"Not kept up at {', '.join(labels)}: {why}."
@@ -224,6 +224,8 @@ def _sentences(
     search: Search, loop: Step | None, steps: list[Step], numbers: dict[str, Any]
 ) -> Iterator[str]:
     yield _rate_sentence(numbers)
+    if loop and loop.why:
+        yield f"The closed loop failed, and the search began lower: {loop.why}."
     missed = [s.label for s in steps if s.kept_up is False and is_within_reach(s.label)]
     if missed:
         yield (

@@ -208,6 +208,18 @@ def test_no_rate_is_sustained(ppair: Launcher, fakes: Fakes) -> None:
     assert ppair.results("out").status == "failed"
 
 
+def test_a_closed_loop_that_is_too_slow(ppair: Launcher, fakes: Fakes) -> None:
+    """Its messages are not settled in time: the search begins with what was received."""
+    (psend,), precv = knee()
+    left = {"exit_code": 4, "complete": False}
+    folder = fakes([[*psend[:-1], ["summary", left]], psend], precv)
+    ended = run(ppair, folder, *FEW)
+    assert ended.code == 0, ended
+    assert "The closed loop failed, and the search began lower: psend-0" in ended.stdout
+    found = ppair.results("out").findings["latency"]
+    assert found["closed_per_s"] is None and 0.97 * KNEE <= found["sustainable_per_s"]
+
+
 def test_what_there_is_is_shown_of_a_failure(ppair: Launcher, fakes: Fakes) -> None:
     """Tables, page and where it is; the failure is the last line."""
     ended = run(ppair, fakes(*knee(0)), *FEW, "--html", "page.html")

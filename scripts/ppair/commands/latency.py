@@ -25,10 +25,10 @@ from .. import arrangement, experiment, latency_search, latency_tables, output, 
 from ..axes import Axis
 from ..failure import Exit, Failure, usage
 from ..latency_search import Search
-from ..loads import AXIS, CLOSED, is_within_reach
+from ..loads import AXIS, is_within_reach
 from ..progress import Progress
 from ..programs import PSEND
-from ..results import FAILED, Plan, Plot, Results
+from ..results import FAILED, INTERRUPTED, Plan, Plot, Results
 from ..spec import REPETITIONS_MAX, Spec
 from ..units import count, number, percent, seconds
 
@@ -177,11 +177,10 @@ def _words(duration_s: float) -> tuple[str, ...]:
 
 
 def _exit_code(results: Results) -> int:
-    """A run of a search may fail: then its rate is not sustained."""
-    code = experiment.exit_code(results)
-    if code in (Exit.DONE, Exit.INTERRUPTED):
-        return code
+    """The closed loop and a run of a search may fail: then there is another rate."""
+    if results.status == INTERRUPTED:
+        return Exit.INTERRUPTED
     labels = {point.id: point.values[AXIS] for point in results.plan.points}
-    needed = [p for p, label in labels.items() if label == CLOSED or is_within_reach(label)]
+    needed = [p for p, label in labels.items() if is_within_reach(label)]
     failed = [run for run in results.runs if run.status == FAILED and run.point in needed]
     return failed[0].exit_code if failed else Exit.DONE
