@@ -24,6 +24,7 @@ from .spec import Spec
 from .sustain import Samples, Seen, Trial
 from .units import digits
 
+LABEL_DIGITS = (5, 17)  # of a rate; all where another rate has that label
 FAILURES_MAX = 3  # runs of a search that are not good, one after another
 LOWEST_SHARE = 0.01  # of the sustainable rate, below which no objective is looked for
 # What a closed loop does not take.
@@ -220,8 +221,8 @@ def is_met(search: Search, run: Run, slo: Slo) -> bool:
 async def _probe(search: Search, kind: str, rate: float) -> Run:
     """A short run; another one of a point that has the rate already."""
     labels = {search.rates[label]: label for label in search.rates}
-    number = len([label for label in search.rates if label.startswith(kind)]) + 1
-    label = labels.get(rate, f"{kind} {number}")
+    names = [f"{kind} at {digits(rate, places)}/s" for places in LABEL_DIGITS]
+    label = labels.get(rate) or next(name for name in names if name not in search.rates)
     run = await _run(search, label, rate, search.probe)
     search.failures = 0 if run.status == GOOD else search.failures + 1
     if search.failures == FAILURES_MAX:
