@@ -202,7 +202,8 @@ def _search_table(search: Search, kind: str, title: str) -> dict[str, Any]:
 RULE = (
     "In the order of trying. Sustained: all was sent that was due, but for the messages of 10 ms "
     "or of 1 % of the run, and neither a sender's backlog nor a receiver's latency (p50) grew "
-    "by more than 1 % of the time and to twice what it was. A rate counts by the majority of its runs."
+    "by more than 1 % of the time and to twice what it was. A rate counts by the majority "
+    "of its runs."
 )
 
 

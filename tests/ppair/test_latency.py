@@ -359,8 +359,9 @@ def test_an_objective_says_why_it_was_not_looked_for(tmp_path: Path) -> None:
     results = Results(tmp_path, store.Plan("latency", "T", (), (), 0, 0), (), {}, 0)
     results.why = "interrupted by SIGINT"
     search = latency_search.Search(
-        results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0, slo.Slo("p99", 10**9)  # type: ignore[arg-type]
+        results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0  # type: ignore[arg-type]
     )
+    search.slo = slo.Slo("p99", 10**9)
     said = latency_tables.findings(search)["sentences"][-1]
     assert said == "p99 of the latency below 1 s: not looked for: interrupted by SIGINT."
 
@@ -371,8 +372,9 @@ def test_probes_that_do_not_meet_an_objective(
     """Are told of beside the steps that all do."""
     results = Results(tmp_path, store.Plan("latency", "T", (), (), 0, 0), (), {}, 0)
     search = latency_search.Search(
-        results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0, slo.Slo("p99", 10**6)  # type: ignore[arg-type]
+        results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0  # type: ignore[arg-type]
     )
+    search.slo = slo.Slo("p99", 10**6)
     search.slo_trials.append(sustain.Trial(100.0, True))
     probes = [(rate, Run(0, n, 0, status="good")) for n, rate in enumerate((90.0, 100.0, 110.0))]
     monkeypatch.setattr(latency_tables, "_probes", lambda search, kind: probes)

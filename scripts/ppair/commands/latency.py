@@ -72,7 +72,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"how near a search comes to its answer [{WITHIN}]".replace("%", "%%"),
     )
     parser.add_argument(
-        "--budget", metavar="T", default=BUDGET, help=f"time for each search [{BUDGET}]"
+        "--budget",
+        metavar="T",
+        default=BUDGET,
+        help=f"time for a search, once a rate is sustained [{BUDGET}]",
     )
     output.add_arguments(parser)
 
