@@ -25,6 +25,7 @@ BUSY = 0.9
 CONTENDED_PERCENT = 20.0
 TRIP = "settlement_p50_ns"
 BACKLOG_RATIO = 4.0  # of latency and TRIP
+MISSED_PERCENT = 1.0  # of a rate
 CLOCK_ERROR_SHARE = 0.1  # of the latency's p50
 
 
@@ -270,9 +271,9 @@ def _backlog(results: Results) -> Iterator[Warning]:
 
 
 def _rate_missed(results: Results) -> Iterator[Warning]:
-    def seen(runs: list[Run]) -> float | None:
-        shares = [_missed_percent(run) for run in runs if run.metrics.get("rate_met") == 0]
-        return max(shares, default=None)
+    def seen(runs: list[Run]) -> float | None:  # in most of them: any may lack those of a moment
+        percent = statistics.median_low([_missed_percent(run) for run in runs])
+        return percent if percent > MISSED_PERCENT else None
 
     yield from _at_points(
         results,
@@ -285,8 +286,9 @@ def _rate_missed(results: Results) -> Iterator[Warning]:
 
 
 def _missed_percent(run: Run) -> float:
-    target, achieved = run.metrics["target_per_s"], run.metrics.get("achieved_per_s")
-    return 100 * (1 - (achieved or 0.0) / target) if target else 0.0
+    target, achieved = run.metrics.get("target_per_s"), run.metrics.get("achieved_per_s")
+    missed = target and run.metrics.get("rate_met") == 0
+    return 100 * (1 - (achieved or 0.0) / target) if missed else 0.0
 
 
 def _clock_error(results: Results) -> Iterator[Warning]:
@@ -308,8 +310,7 @@ def _clock_error(results: Results) -> Iterator[Warning]:
         )
 
 
-def _clock_error_share(run: Run) -> float:
-    """Of p50; 0 where there is no error, or no latency."""
+def _clock_error_share(run: Run) -> float:  # of p50; 0 where there is no error, or no latency
     error_ns, p50_ns = (run.metrics.get(name) for name in ("latency_error_ns", "latency_p50_ns"))
     return error_ns / max(p50_ns, 1) if error_ns is not None and p50_ns is not None else 0.0
 
@@ -346,5 +347,4 @@ RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "negative-latency": _negative_latency,
 }
 CODES = tuple(RULES)
-# What a command looks for, and tells of in its own words.
-TOLD_BY = {"latency": ("backlog", "rate-missed")}
+TOLD_BY = {"latency": ("backlog", "rate-missed")}  # a command tells of these in its own words

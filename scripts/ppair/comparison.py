@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from . import cells, inference, metrics, tables
+from . import cells, inference, loads, metrics, tables
 from .inference import Comparison, Interval
 from .metrics import COMPARED, PRIMARY, Metric
 from .results import Point, Results
 from .table import finding
+from .units import digits
 
 SIDES = ("A", "B")
 MIN_EFFECT = 0.01  # a smaller change is no difference
@@ -31,10 +32,13 @@ def samples_of_pairs(results: Results, names: Sequence[str] = COMPARED) -> Sampl
 
 
 def common_points(a: Results, b: Results) -> tuple[list[tuple[str, Samples]], list[str]]:
-    """Points with the same values on all axes, with their samples; what is left out, and why."""
-    others = {_name(point): point.id for point in b.plan.points}
+    """Points with the same values on all axes, with their samples; what is left out, and why.
+
+    What a search has tried is of no point in common, even at the same rate.
+    """
+    others = {_name(p): p.id for p in b.plan.points if not loads.is_probe(p.values)}
     found, left_out = [], []
-    for point in a.plan.points:
+    for point in (p for p in a.plan.points if not loads.is_probe(p.values)):
         name = _name(point)
         other = others.pop(name, None)
         if other is None:
@@ -54,6 +58,19 @@ def common_points(a: Results, b: Results) -> tuple[list[tuple[str, Samples]], li
         }
         found.append((name, samples))
     return found, left_out + [f"{name or 'all'}: only B has it" for name in others]
+
+
+def sustained(a: Results, b: Results) -> str | None:
+    """Of two directories of latency, whose steps are shares of these rates, in words."""
+    found = [(side.findings or {}).get("latency") or {} for side in (a, b)]
+    rates = [each.get("sustainable_per_s") for each in found]
+    if not all(rates):
+        return None
+    x, y = rates
+    return (
+        f"Sustained in open loop: A {digits(x)}, B {digits(y)} messages/s, B/A {y / x:.3f}; "
+        "a step is a share of its own side's rate"
+    )
 
 
 def _name(point: Point) -> str:
@@ -126,7 +143,7 @@ def findings(
                 f"{b} against {a}{f', {where}' if where else ''}",
                 ["metric", a, b, f"{b}/{a}", "95 % interval", "in words"],
                 [_row(by_name[name], found, b) for name, found in compared.items()],
-                [f"Medians of {rate.count_a} and {rate.count_b} repetitions."],
+                [_note(rate, a, b)],
             )
         ],
         "comparisons": {
@@ -134,6 +151,17 @@ def findings(
             for name, found in compared.items()
         },
     }
+
+
+def _note(rate: Comparison, a: str, b: str) -> str:
+    """How many there are, and why a ratio is not the quotient of the medians beside it."""
+    text = f"Medians of {rate.count_a} and {rate.count_b} repetitions."
+    if not rate.paired:
+        return text
+    return (
+        f"{text} {b}/{a} is the middle (mean of the middle half) of the ratios of the pairs, "
+        "which is not quite the quotient of the two medians."
+    )
 
 
 def joined(blocks: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from . import hgrm, histogram, run_files
+from . import hgrm, histogram, loads, run_files
 from .failure import Exit, Failure
 from .histogram import Histogram
 from .programs import PRECV
@@ -58,13 +58,16 @@ def _us(value_ns: float | None) -> str:
 
 
 def write_points(results: Sequence[Results], path: Path) -> list[Path]:
-    """Latency of all good runs of each point that has any; the paths of what was written.
+    """Latency of all good runs of each planned point that has any; the paths of what was written.
 
     That is PATH if there is one such point; else its name has the points' labels in it as well, and
     directories' names if there are several.
     """
     points = [
-        (one, point) for one in results for point in one.plan.points if one.good(point.id)
+        (one, point)
+        for one in results
+        for point in one.plan.points
+        if one.good(point.id) and not loads.is_probe(point.values)
     ]
     if not points:
         raise Failure(Exit.INTERNAL, "--hdr: there is no good run")
@@ -93,5 +96,5 @@ def _paths(points: Sequence[tuple[Results, Point]], path: Path, several: bool) -
 
 
 def _file_name(point: Point) -> str:
-    """Of its label what any file system takes, without blanks."""
-    return re.sub(r"[^A-Za-z0-9=.,+]+", "-", point.label)
+    """Of its label what any file system and shell takes, without blanks."""
+    return re.sub(r"[^A-Za-z0-9.,+]+", "-", point.label.replace("%", " percent")).strip("-")

@@ -6,6 +6,7 @@ point.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +22,9 @@ from .results import GOOD, Point, Results, Run
 from .slo import Slo
 from .spec import Spec
 from .sustain import Samples, Seen, Trial
+from .units import digits
 
+LABEL_DIGITS = (5, 17)  # of a rate; all where another rate has that label
 FAILURES_MAX = 3  # runs of a search that are not good, one after another
 LOWEST_SHARE = 0.01  # of the sustainable rate, below which no objective is looked for
 # What a closed loop does not take.
@@ -57,12 +60,13 @@ class Search:
 async def measure(search: Search) -> None:
     """All of it, in this order."""
     closed = await _run(search, CLOSED, None, search.probe)
-    if closed.status != GOOD:
+    first = closed.metrics[PRIMARY] if closed.status == GOOD else _received_per_s(search, closed)
+    if first is None:
         raise Failure(Exit(closed.exit_code), f"in a closed loop: {closed.why}")
-    await _find_sustainable(search, closed.metrics[PRIMARY])
+    await _find_sustainable(search, first)
     if search.sustainable_per_s is None:
         worst = min(search.trials, key=lambda trial: trial.rate_per_s)
-        raise Failure(Exit.SHORT, f"no rate is sustained, not even {worst.rate_per_s:.4g}/s")
+        raise Failure(Exit.SHORT, f"no rate is sustained, not even {digits(worst.rate_per_s)}/s")
     for _ in range(search.repetitions):
         for share in search.steps:
             await _run(search, step_label(share), share * search.sustainable_per_s, ())
@@ -92,6 +96,16 @@ async def _run(search: Search, label: str, rate: float | None, words: Sequence[s
         if why:
             search.troubles[run.folder] = why
     return run
+
+
+def _received_per_s(search: Search, run: Run) -> float | None:
+    """Where so many messages were on their way that they were not all settled in time: a path that
+    is slow, but for which there are rates. None if the run failed otherwise, or nothing came."""
+    if run.exit_code != Exit.SHORT:
+        return None
+    peers = run_files.peers(run, PRECV)
+    found = [run_files.first(search.results, run, peer, "summary") for peer in peers]
+    return math.fsum(summary["messages_per_s"] or 0.0 for summary in found if summary) or None
 
 
 def paced(base: Spec, rate_per_s: float) -> Spec:
@@ -163,10 +177,13 @@ def _latencies(results: Results, run: Run, peer: run_files.Peer) -> Samples:
 
 
 async def _find_sustainable(search: Search, first: float) -> None:
+    """Beyond its budget while no rate is sustained: then it goes down, and that comes to an end."""
     deadline_s = time.monotonic() + search.budget_s
     while True:
         rate = sustain.next_rate(search.trials, first, search.within)
-        if rate is None or (search.trials and time.monotonic() > deadline_s):
+        if rate is None:
+            return
+        if search.sustainable_per_s is not None and time.monotonic() > deadline_s:
             return
         run = await _probe(search, SEARCH, rate)
         passed = run.folder not in search.troubles
@@ -204,10 +221,10 @@ def is_met(search: Search, run: Run, slo: Slo) -> bool:
 async def _probe(search: Search, kind: str, rate: float) -> Run:
     """A short run; another one of a point that has the rate already."""
     labels = {search.rates[label]: label for label in search.rates}
-    number = len([label for label in search.rates if label.startswith(kind)]) + 1
-    label = labels.get(rate, f"{kind} {number}")
+    names = [f"{kind} at {digits(rate, places)}/s" for places in LABEL_DIGITS]
+    label = labels.get(rate) or next(name for name in names if name not in search.rates)
     run = await _run(search, label, rate, search.probe)
     search.failures = 0 if run.status == GOOD else search.failures + 1
     if search.failures == FAILURES_MAX:
-        raise Failure(Exit(run.exit_code), f"{rate:.4g} messages/s: {run.why}")
+        raise Failure(Exit(run.exit_code), f"{digits(rate)} messages/s: {run.why}")
     return run

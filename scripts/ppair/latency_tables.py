@@ -17,7 +17,7 @@ from .loads import AXIS, CLOSED, SEARCH, SLO, is_within_reach, share_of, step_la
 from .metrics import PRIMARY
 from .programs import PRECV, PSEND
 from .results import GOOD, Point, Run
-from .slo import messages_needed, value_ns
+from .slo import Slo, messages_needed, value_ns
 from .table import Column, finding_of_columns
 from .units import digits
 
@@ -98,9 +98,9 @@ def findings(search: Search) -> dict[str, Any]:
         "slo": _slo_numbers(search) if search.slo else None,
     }
     found = [step_table(loop, steps)] if steps else []
-    found += [_search_table(search, SEARCH, "How the highest rate was found")]
+    found += [_search_table(search, SEARCH, "How the highest rate was looked for")]
     if search.slo:
-        title = f"How {search.slo.name} below {time_words(search.slo.limit_ns)} was found"
+        title = f"How {search.slo.name} below {time_words(search.slo.limit_ns)} was looked for"
         found += [_search_table(search, SLO, title)]
     return {
         "sentences": list(_sentences(search, loop, steps, numbers)),
@@ -110,7 +110,7 @@ def findings(search: Search) -> dict[str, Any]:
 
 
 def _slo_numbers(search: Search) -> dict[str, Any]:
-    """`every` is true if all that is sustained meets it, `per_s` the highest rate that does."""
+    """`every` is true if all steps up to 100 % meet it, `per_s` the highest rate that does."""
     assert search.slo
     ends = sustain.bracket(search.slo_trials)
     certain = sustain.is_certain(search.slo_trials, search.within)
@@ -118,7 +118,7 @@ def _slo_numbers(search: Search) -> dict[str, Any]:
     return {
         "name": search.slo.name,
         "limit_ns": search.slo.limit_ns,
-        "per_s": search.sustainable_per_s if every else ends.low_per_s,
+        "per_s": ends.low_per_s,
         "not_per_s": ends.high_per_s,
         "least_tried_per_s": min((t.rate_per_s for t in search.slo_trials), default=None),
         "every": every,
@@ -168,29 +168,22 @@ def _notes(loop: Step | None, rows: list[Step]) -> Iterator[str]:
             "it does not see the delay."
         )
     yield text
-    if loop:
+    if loop and not loop.why:
         yield (
             "In the closed loop a message is due when the one before it has let it: its latency is "
             "from the actual sending, and a stall delays the messages that would have seen it."
         )
     whys: dict[str, list[str]] = {}
     for row in rows:
-        if row.why:
+        if row.why and row.offered_per_s is not None:
             whys.setdefault(row.why, []).append(row.label)
     for why, labels in whys.items():
         yield f"Not kept up at {', '.join(labels)}: {why}."
 
 
 def _search_table(search: Search, kind: str, title: str) -> dict[str, Any]:
-    """Every run of a search, in the order of the rates."""
-    results = search.results
-    found = [
-        (search.rates[point.values[AXIS]], run)
-        for point in results.plan.points
-        for run in results.of_point(point.id)
-        if point.values[AXIS].startswith(kind)
-    ]
-    found.sort(key=lambda pair: (pair[0], pair[1].repetition))
+    """Every run of a search, in the order of trying."""
+    found = _probes(search, kind)
     name = search.slo.name if search.slo and kind == SLO else "p99"
     whys = [_why(search, run) for _, run in found]
     columns = [
@@ -198,9 +191,32 @@ def _search_table(search: Search, kind: str, title: str) -> dict[str, Any]:
         _rates("sent/s", (run.metrics.get("achieved_per_s") for _, run in found)),
         _rates("received/s", (run.metrics.get(PRIMARY) for _, run in found)),
         _times(f"lat {name} us", [_value_ns(search, run, name) for _, run in found]),
-        ("sustained", [f"no: {why}" if why else "yes" for why in whys]),
     ]
-    return finding_of_columns(title, columns)
+    if search.slo and kind == SLO:
+        met = [run.status == GOOD and _meets(search, run, search.slo) for _, run in found]
+        columns.append((f"{name} met", ["yes" if each else "no" for each in met]))
+    columns.append(("sustained", [f"no: {why}" if why else "yes" for why in whys]))
+    return finding_of_columns(title, columns, [RULE])
+
+
+RULE = (
+    "In the order of trying. Sustained: all was sent that was due, but for the messages of 10 ms "
+    "or of 1 % of the run, and neither a sender's backlog nor a receiver's latency (p50) grew "
+    "by more than 1 % of the time and to twice what it was. A rate counts by the majority "
+    "of its runs."
+)
+
+
+def _probes(search: Search, kind: str) -> list[tuple[float, Run]]:
+    """Runs of a search as they were made, and the rates of all senders together."""
+    labels = {point.id: point.values[AXIS] for point in search.results.plan.points}
+    runs = [run for run in search.results.runs if labels[run.point].startswith(kind)]
+    return [(search.rates[labels[run.point]], run) for run in runs]
+
+
+def _meets(search: Search, run: Run, slo: Slo) -> bool:
+    """Its latency alone, whether the rate is sustained or not."""
+    return slo.is_met(run_files.distribution(search.results, [run], PRECV))
 
 
 def _value_ns(search: Search, run: Run, name: str) -> int | None:
@@ -224,11 +240,20 @@ def _sentences(
     search: Search, loop: Step | None, steps: list[Step], numbers: dict[str, Any]
 ) -> Iterator[str]:
     yield _rate_sentence(numbers)
+    if loop and loop.why:
+        yield f"The closed loop failed, and the search began lower: {loop.why}."
     missed = [s.label for s in steps if s.kept_up is False and is_within_reach(s.label)]
     if missed:
         yield (
             f"Not kept up with below it: {', '.join(missed)}. The path or the machine is not "
             "steady; a longer --probe makes it more certain."
+        )
+    above = [s for s in steps if s.kept_up and not is_within_reach(s.label)]
+    if above:
+        rates = ", ".join(f"{s.label} ({digits(s.offered_per_s)}/s)" for s in above)
+        yield (
+            f"Kept up with above it too: {rates}. The path is not steady, or sustains more than "
+            "was found; a longer --probe makes it more certain."
         )
     told = [s for s in steps if s.kept_up and s.label in (step_label(HALF), step_label(NEAR))]
     if told:
@@ -274,15 +299,30 @@ def _overload_sentence(loop: Step | None, over: Step) -> str:
     return f"{text}."
 
 
+def _but_not_in_probes(search: Search, slo: Slo, most_per_s: float) -> str:
+    """Of the short runs at rates that are said to meet it, those that did not."""
+    below = [
+        run
+        for rate, run in _probes(search, SEARCH)
+        if rate <= most_per_s and run.status == GOOD and run.folder not in search.troubles
+    ]
+    values = [_value_ns(search, run, slo.name) for run in below if not _meets(search, run, slo)]
+    over = [value for value in values if value is not None]
+    if not over:
+        return ""
+    worst = time_words(max(over))
+    return f", but not in {len(over)} of {len(below)} runs of the search ({slo.name} up to {worst})"
+
+
 def _slo_sentence(search: Search, numbers: dict[str, Any]) -> str:
     slo, found = search.slo, numbers["slo"]
     assert slo
     what = f"{slo.name} of the latency below {time_words(slo.limit_ns)}"
     if not search.slo_trials:
-        return f"{what}: not looked for."
+        return f"{what}: not looked for: {search.results.why or 'no step was measured'}."
     if found["every"]:
-        most = digits(found["per_s"])
-        return f"{what}: at every rate that is sustained, up to {most} messages/s."
+        text = f"at every step that is kept up with, up to {digits(found['per_s'])} messages/s"
+        return f"{what}: {text}{_but_not_in_probes(search, slo, found['per_s'])}."
     if found["per_s"] is None:
         least = digits(found["least_tried_per_s"])
         return f"{what}: at no rate that was tried, down to {least} messages/s."

@@ -1,19 +1,26 @@
 """Labels of the points of `ppair latency`: what each of them loads the path with.
 
-They are a closed loop, rates that a search tries ("search 1", "slo 1"), and steps: shares of the
+They are a closed loop, rates that a search tries ("search at 812.5/s"), and steps: shares of the
 highest rate that is sustained ("10%").
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 AXIS = "load"  # in a point's values
 CLOSED = "closed loop"
-SEARCH, SLO = "search", "slo"  # kinds of a search's rates; a number follows
+SEARCH, SLO = "search", "slo"  # kinds of a search's rates; a rate follows
 
 
 def step_label(share: float) -> str:
     """10%"""
     return f"{100 * share:g}%"
+
+
+def is_probe(values: Mapping[str, str]) -> bool:
+    """Whether a point's are of a rate that a search has tried."""
+    return values.get(AXIS, "").startswith((f"{SEARCH} ", f"{SLO} "))
 
 
 def share_of(label: str) -> float | None:

@@ -268,7 +268,7 @@ def pacing(psend: Sequence[Event]) -> dict[str, Value]:
         "achieved_per_s": _sum([each["achieved_per_s"] for each in paced]),
         "late": sum(each["late"] for each in paced),
         "skipped": sum(each["skipped"] for each in paced),
-        "backlog": sum(backlog(event) for event in psend if event.get("pacing")),
+        "backlog": sum(max(backlog(event), 0) for event in psend if event.get("pacing")),
         "rate_met": _all_met([each["rate_met"] for each in paced]),
     }
 
@@ -281,7 +281,8 @@ def _all_met(each: Sequence[bool | None]) -> int | None:
 
 
 def backlog(event: Event) -> int:
-    """Messages that were due in an event's period, and were neither sent in it nor given up."""
+    """Messages that were due in an event's period, and were neither sent in it nor given up; below
+    0 where what was due before it was sent in it, so that those of several periods add up."""
     sent = event.get("measured_messages", event["messages"]["sent"])
     return int(event["pacing"]["due"] - sent - event["pacing"]["skipped"])
 

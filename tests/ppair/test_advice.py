@@ -301,6 +301,15 @@ def test_a_rate_that_was_missed() -> None:
     assert not _missed("run", rate_met=1) and not _missed("latency")
 
 
+def test_a_rate_that_was_missed_for_a_moment() -> None:
+    """By less than 1 %, or in one run of several: that is none."""
+    assert not _missed("run", achieved_per_s=991.0) and _missed("run", achieved_per_s=989.0)
+    short = store.replace(_run(), metrics={**_run().metrics, **MISSED})
+    good = store.replace(_run(), metrics={**short.metrics, "achieved_per_s": 1e3, "rate_met": 1})
+    assert "rate-missed" not in _warnings(short, good, good)
+    assert "rate-missed" in _warnings(short, short, good)
+
+
 # ---- clocks ----
 
 

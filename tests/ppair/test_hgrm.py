@@ -362,15 +362,23 @@ def test_several_points_have_a_file_each(
     other = sample.make(tmp_path / "s", repetitions=1)
     assert report(tmp_path / "r", "--hdr", tmp_path / "x.hgrm") == Exit.DONE
     names = sorted(path.name for path in tmp_path.glob("x*"))
-    assert names == ["x-credit=10.hgrm", "x-credit=2-0-x.hgrm"]
+    assert names == ["x-credit-10.hgrm", "x-credit-2-0-x.hgrm"]
     assert (tmp_path / names[1]).read_text() == latency(made, 1)
     assert report(tmp_path / "r", tmp_path / "s", "--hdr", tmp_path / "y.hgrm") == Exit.DONE
     names = sorted(path.name for path in tmp_path.glob("y*"))
-    assert names == ["y-r-credit=10.hgrm", "y-r-credit=2-0-x.hgrm", "y-s.hgrm"]
+    assert names == ["y-r-credit-10.hgrm", "y-r-credit-2-0-x.hgrm", "y-s.hgrm"]
     assert (tmp_path / names[2]).read_text() == latency(other)
     assert report(tmp_path / "s", tmp_path / "s", "--hdr", tmp_path / "z") == Exit.DONE
     assert sorted(path.name for path in tmp_path.glob("z*")) == ["z-1-s", "z-2-s"]
     capsys.readouterr()
+
+
+def test_what_a_search_has_tried_is_no_file(tmp_path: Path) -> None:
+    axes = (Axis("load", ("closed loop", "search at 9/s", "slo at 9.5/s", "10%"), "load"),)
+    sample.make(tmp_path / "r", axes=axes, repetitions=1)
+    assert report(tmp_path / "r", "--hdr", tmp_path / "x.hgrm") == Exit.DONE
+    names = sorted(path.name for path in tmp_path.glob("x*"))
+    assert names == ["x-load-10-percent.hgrm", "x-load-closed-loop.hgrm"]
 
 
 def test_no_good_run_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 from launch import Launcher, Tap
 from ppair import comparison, store
 from ppair import results as outcomes
+from ppair.spec import Spec
 
 FAST, SLOW = "--receive-rate 2000", "--receive-rate 1000"
 COUNT = ("-m", "100", "--repeat", "8")
@@ -114,6 +115,34 @@ def test_interrupted_compare(ppair: Launcher, heard: dict[str, Tap]) -> None:
 
 
 # ---- compare: two directories ----
+
+
+def test_searches_of_latency_are_not_compared(tmp_path: Path) -> None:
+    """Their rates have nothing to do with each other; steps and the sustained rates have."""
+    points = tuple(
+        outcomes.Point(i, {"load": label}, Spec())
+        for i, label in enumerate(("search at 9/s", "slo at 8/s", "10%"))
+    )
+    plan = outcomes.Plan("latency", "", (), points, 1, 0)
+    sides = [outcomes.Results(tmp_path, plan, (), {}, 0) for _ in range(2)]
+    for side, rate in zip(sides, (800.0, 600.0)):
+        side.runs += [outcomes.Run(i, 0, 0, status="good") for i in range(3)]
+        side.findings = {"latency": {"sustainable_per_s": rate}}
+    found, left_out = comparison.common_points(*sides)
+    assert [name for name, _ in found] == ["load=10%"] and not left_out
+    assert "A 800, B 600 messages/s, B/A 0.750" in str(comparison.sustained(*sides))
+    sides[1].findings = None
+    assert comparison.sustained(*sides) is None
+
+
+def test_a_ratio_of_pairs_says_what_it_is() -> None:
+    """It need not be that of the medians."""
+    values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    samples: comparison.Samples = {"messages_per_s": (list(values), values[::-1])}
+    for paired in (True, False):
+        found = comparison.compare(samples, paired, 0.01)
+        (note,) = comparison.findings(found, None)["tables"][0]["notes"]
+        assert ("ratios of the pairs" in note) == paired
 
 
 def test_directories(ppair: Launcher) -> None:

@@ -8,10 +8,19 @@ from pathlib import Path
 import pytest
 from fake_peer import told
 from launch import Ended, Launcher
-from ppair import latency_search, latency_tables, phases, plots, plots_load, slo, store
+from ppair import (
+    latency_search,
+    latency_tables,
+    phases,
+    plots,
+    plots_load,
+    slo,
+    store,
+    sustain,
+)
 from ppair.failure import Failure
 from ppair.histogram import Histogram
-from ppair.results import Results
+from ppair.results import Results, Run
 from ppair.spec import Spec
 
 Fakes = Callable[..., Path]
@@ -142,6 +151,33 @@ def test_repetitions_are_taken_together(ppair: Launcher, fakes: Fakes) -> None:
     assert [row[0] for row in table["rows"]] == ["closed loop", "50%", "100%", "150%"]
 
 
+def tables(ppair: Launcher) -> list[dict]:
+    return list(ppair.results("out").findings["tables"])
+
+
+def test_a_search_is_told_in_its_order(ppair: Launcher, fakes: Fakes) -> None:
+    """With the rule that it went by; its runs are named by their rates."""
+    folder = fakes(*knee())
+    run(ppair, folder, *FEW)
+    results = ppair.results("out")
+    (table,) = [t for t in tables(ppair) if t["title"] == "How the highest rate was looked for"]
+    asked = [rate for rate in rates(folder)[1:-3] if rate]
+    assert [float(row[0]) for row in table["rows"]] == pytest.approx(asked, rel=1e-3)
+    assert asked != sorted(asked) and "Sustained: all was sent that was due" in table["notes"][0]
+    assert "search at 1000/s" in [point.values["load"] for point in results.plan.points]
+
+
+def test_a_step_above_that_is_kept_up_with(ppair: Launcher, fakes: Fakes) -> None:
+    """Is remarked on."""
+    run(ppair, fakes(*knee()), *FEW)
+    before = len(ppair.results("out").runs) - 3
+    psend, precv = knee()
+    steady, _ = knee(10**9)
+    folder = fakes(psend * (before + 2) + steady, precv)
+    ended = ppair.run("latency", "--bin", str(folder), "--out", "next", *FEW)
+    assert "Kept up with above it too: 150% (" in ended.stdout
+
+
 # ---- objectives ----
 
 
@@ -164,7 +200,9 @@ def test_an_objective_between_two_steps(ppair: Launcher, fakes: Fakes, what: str
 
 def test_an_objective_that_all_rates_meet(ppair: Launcher, fakes: Fakes) -> None:
     found, said = objective(ppair, fakes, "p99=1s")
-    assert found["every"] and "at every rate that is sustained" in said
+    assert found["every"] and said.endswith(
+        f"at every step that is kept up with, up to {found['per_s']:.4g} messages/s."
+    )
     assert not any(p.values["load"].startswith("slo") for p in ppair.results("out").plan.points)
 
 
@@ -172,6 +210,9 @@ def test_an_objective_that_no_rate_meets(ppair: Launcher, fakes: Fakes) -> None:
     found, said = objective(ppair, fakes, "p99=100us")
     assert found["per_s"] is None and not found["every"]
     assert "at no rate that was tried, down to" in said
+    (table,) = [t for t in tables(ppair) if t["title"] == "How p99 below 100 us was looked for"]
+    assert table["headings"][-2:] == ["p99 met", "sustained"]
+    assert {tuple(row[-2:]) for row in table["rows"]} == {("no", "yes")}
     least = 0.02 * ppair.results("out").findings["latency"]["sustainable_per_s"]
     assert found["least_tried_per_s"] <= least
 
@@ -207,6 +248,34 @@ def test_no_rate_is_sustained(ppair: Launcher, fakes: Fakes) -> None:
     ended = run(ppair, fakes(*knee(0)), *FEW)
     assert ended.code == 4 and "messages/s: nothing was sent" in ended.stderr
     assert ppair.results("out").status == "failed"
+
+
+def test_a_closed_loop_that_is_too_slow(ppair: Launcher, fakes: Fakes) -> None:
+    """Its messages are not settled in time: the search begins with what was received."""
+    (psend,), precv = knee()
+    left = {"exit_code": 4, "complete": False}
+    folder = fakes([[*psend[:-1], ["summary", left]], psend], precv)
+    ended = run(ppair, folder, *FEW)
+    assert ended.code == 0, ended
+    assert "The closed loop failed, and the search began lower: psend-0" in ended.stdout
+    found = ppair.results("out").findings["latency"]
+    assert found["closed_per_s"] is None and 0.97 * KNEE <= found["sustainable_per_s"]
+
+
+def test_what_there_is_is_shown_of_a_failure(ppair: Launcher, fakes: Fakes) -> None:
+    """Tables, page and where it is; the failure is the last line."""
+    ended = run(ppair, fakes(*knee(0)), *FEW, "--html", "page.html")
+    assert "How the highest rate was looked for" in ended.stdout
+    assert "results: out" in ended.lines and ended.lines[-1].startswith("ppair: ")
+    assert (ppair.folder / "page.html").exists()
+
+
+def test_a_small_budget_ends_with_a_rate(ppair: Launcher, fakes: Fakes) -> None:
+    """The search goes on, downwards, until one is sustained; it is not certain then."""
+    ended = run(ppair, fakes(*knee(100)), *FEW, "--budget", "1ms")
+    assert ended.code == 0, ended
+    found = ppair.results("out").findings["latency"]
+    assert 90 <= found["sustainable_per_s"] <= 101 and not found["certain"]
 
 
 def test_a_closed_loop_that_fails(ppair: Launcher, fakes: Fakes) -> None:
@@ -285,6 +354,35 @@ def test_who_is_not_put_in_step() -> None:
 
 
 # ---- results ----
+
+
+def test_an_objective_says_why_it_was_not_looked_for(tmp_path: Path) -> None:
+    results = Results(tmp_path, store.Plan("latency", "T", (), (), 0, 0), (), {}, 0)
+    results.why = "interrupted by SIGINT"
+    search = latency_search.Search(
+        results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0  # type: ignore[arg-type]
+    )
+    search.slo = slo.Slo("p99", 10**9)
+    said = latency_tables.findings(search)["sentences"][-1]
+    assert said == "p99 of the latency below 1 s: not looked for: interrupted by SIGINT."
+
+
+def test_probes_that_do_not_meet_an_objective(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Are told of beside the steps that all do."""
+    results = Results(tmp_path, store.Plan("latency", "T", (), (), 0, 0), (), {}, 0)
+    search = latency_search.Search(
+        results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0  # type: ignore[arg-type]
+    )
+    search.slo = slo.Slo("p99", 10**6)
+    search.slo_trials.append(sustain.Trial(100.0, True))
+    probes = [(rate, Run(0, n, 0, status="good")) for n, rate in enumerate((90.0, 100.0, 110.0))]
+    monkeypatch.setattr(latency_tables, "_probes", lambda search, kind: probes)
+    found = Histogram({2 * 10**6: 100}, 0.0, 2 * 10**6, 2 * 10**6)
+    monkeypatch.setattr(latency_tables.run_files, "distribution", lambda *more: found)
+    said = latency_tables.findings(search)["sentences"][-1]
+    assert "up to 100 messages/s, but not in 2 of 2 runs of the search (p99 up to 2 ms)." in said
 
 
 def test_interrupted_at_first(tmp_path: Path) -> None:

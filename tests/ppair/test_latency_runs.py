@@ -78,7 +78,7 @@ def test_interrupted(ppair: Launcher, heard: dict[str, Tap]) -> None:
     results = ppair.results("out")
     assert results.status == outcomes.INTERRUPTED and len(results.runs) >= 3
     assert found_in(ppair, "out")["closed_per_s"] > 0
-    assert "How the highest rate was found" in ended.stdout
+    assert "How the highest rate was looked for" in ended.stdout
     assert ppair.run("report", "out").code == 0
 
 

@@ -330,3 +330,10 @@ def test_backlog_is_of_the_period() -> None:
     event = {"messages": {"sent": 500}, "pacing": {"due": 310, "skipped": 4}}
     assert metrics.backlog({**event, "measured_messages": 300}) == 6
     assert metrics.backlog({**event, "messages": {"sent": 310}}) == -4
+
+
+def test_a_backlog_that_has_shrunk_is_none() -> None:
+    """As more was sent than became due, which another sender's does not make up for."""
+    shrunk = _paced(1000, 1000.0, pacing={"due": 400})
+    assert _measure([shrunk], [_precv(1000)])["backlog"] == 0
+    assert _measure([shrunk, _paced(900, 1000.0)], [_precv(1900)])["backlog"] == 100

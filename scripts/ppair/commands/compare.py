@@ -140,6 +140,8 @@ def _compare_directories(
     findings = comparison.joined(
         [comparison.findings(one, limit, values) for values, one in compared]
     )
+    rates = comparison.sustained(*found)
+    findings["sentences"] += [f"{rates}."] if rates else []
     sides = zip(SIDES, found)
     findings["sentences"] += [f"{name}: {' '.join(side.argv)}" for name, side in sides]
     findings["sentences"] += [f"Not compared: {what}." for what in left_out]

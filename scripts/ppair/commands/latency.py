@@ -23,12 +23,12 @@ from dataclasses import replace
 
 from .. import arrangement, experiment, latency_search, latency_tables, output, slo
 from ..axes import Axis
-from ..failure import Exit, usage
+from ..failure import Exit, Failure, usage
 from ..latency_search import Search
-from ..loads import AXIS, CLOSED, is_within_reach
+from ..loads import AXIS, is_within_reach
 from ..progress import Progress
 from ..programs import PSEND
-from ..results import FAILED, Plan, Plot, Results
+from ..results import FAILED, INTERRUPTED, Plan, Plot, Results
 from ..spec import REPETITIONS_MAX, Spec
 from ..units import count, number, percent, seconds
 
@@ -72,7 +72,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"how near a search comes to its answer [{WITHIN}]".replace("%", "%%"),
     )
     parser.add_argument(
-        "--budget", metavar="T", default=BUDGET, help=f"time for each search [{BUDGET}]"
+        "--budget",
+        metavar="T",
+        default=BUDGET,
+        help=f"time for a search, once a rate is sustained [{BUDGET}]",
     )
     output.add_arguments(parser)
 
@@ -80,15 +83,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Searches and measures, and says what it has found."""
     search = _prepare(arguments)
-    results = search.results
+    results, failure = search.results, None
     try:
         with search.progress:
             experiment.conduct(results, latency_search.measure(search))
+    except Failure as error:
+        failure = error
     finally:
         if results.runs:
             results.findings = latency_tables.findings(search)
             experiment.save_findings(results)
-    output.show(arguments, results)
+    if failure is None or (results.runs and failure.code != Exit.USAGE):
+        output.show(arguments, results)
+    if failure is not None:
+        raise failure
     return _exit_code(results)
 
 
@@ -172,11 +180,10 @@ def _words(duration_s: float) -> tuple[str, ...]:
 
 
 def _exit_code(results: Results) -> int:
-    """A run of a search may fail: then its rate is not sustained."""
-    code = experiment.exit_code(results)
-    if code in (Exit.DONE, Exit.INTERRUPTED):
-        return code
+    """The closed loop and a run of a search may fail: then there is another rate."""
+    if results.status == INTERRUPTED:
+        return Exit.INTERRUPTED
     labels = {point.id: point.values[AXIS] for point in results.plan.points}
-    needed = [p for p, label in labels.items() if label == CLOSED or is_within_reach(label)]
+    needed = [p for p, label in labels.items() if is_within_reach(label)]
     failed = [run for run in results.runs if run.status == FAILED and run.point in needed]
     return failed[0].exit_code if failed else Exit.DONE
