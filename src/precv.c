@@ -6,8 +6,8 @@
 
 #include <proton/disposition.h>
 
-/* A message due sooner than this is waited for without sleeping, which takes longer to end. */
-#define SPIN_NS (50 * NS_PER_US)
+/* A message due sooner than this is waited for without sleeping. */
+#define SPIN_NS WAKING_SPIN_MAX_NS
 /* How long a turn may take messages before the reactor reads and writes again. */
 #define TURN_NS NS_PER_MS
 
