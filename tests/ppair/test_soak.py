@@ -270,7 +270,8 @@ def test_interrupted(ppair: Launcher, heard: dict[str, Tap]) -> None:
 def test_growth_is_found(ppair: Launcher) -> None:
     """Of both, as the receiver settles nothing and what is unsettled is kept."""
     words = ["--ack-frequency 1m", "--credit 1m", "--receive-rate 50000"]
-    unbounded = ["--max-unsettled", "1m"]
+    # what is left is received and settled within --close-timeout
+    unbounded = ["--max-unsettled", "1m", "--send-rate", "60000"]
     ended = ppair.run(
         *("soak", "--duration", "3s", *unbounded, "--precv", " ".join(words), "--out", "out")
     )
