@@ -9,6 +9,12 @@
 
 #define MIX_STEP UINT64_C(0x9e3779b97f4a7c15)
 
+/* A state that is another one at another time, and in another process. */
+static inline uint64_t mix_seed(int64_t time_ns, int process)
+{
+	return (uint64_t)time_ns ^ (uint64_t)process << 40;
+}
+
 /* The next number of the sequence that begins with any STATE. */
 static inline uint64_t mix_next(uint64_t *state)
 {

@@ -41,7 +41,7 @@ void asking_create(struct questions *q, const struct options *o)
 	q->reply_to = o->reply_to ? strdup(o->reply_to) : own_address(o);
 	if (!q->reply_to)
 		fatal(EXIT_INTERNAL, "address");
-	uint64_t seed = (uint64_t)clock_realtime_ns() ^ (uint64_t)getpid() << 40;
+	uint64_t seed = mix_seed(clock_realtime_ns(), getpid());
 	snprintf(q->prefix, sizeof q->prefix, "%08x-", (unsigned)(mix_next(&seed) >> 32));
 }
 

@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "endpoints.h"
+#include "mix.h"
 #include "redirect.h"
 #include "security.h"
 
@@ -392,7 +393,7 @@ void connections_start(struct engine *e)
 	e->connection_limit = files.rlim_cur > DESCRIPTORS_RESERVED + 1
 		? files.rlim_cur - DESCRIPTORS_RESERVED
 		: 1;
-	backoff_start(&e->backoff, (uint64_t)clock_monotonic_ns() ^ (uint64_t)getpid() << 40);
+	backoff_start(&e->backoff, mix_seed(clock_monotonic_ns(), getpid()));
 	if (!e->options->listen) {
 		e->dialing = true;
 		begin_attempt(e, clock_monotonic_ns());

@@ -38,7 +38,7 @@ static void check_connection(struct options *o)
 /* Neither twice the same seed nor one that JSON's readers would round. */
 static uint64_t choose_seed(void)
 {
-	uint64_t state = (uint64_t)clock_realtime_ns() ^ (uint64_t)getpid() << 48;
+	uint64_t state = mix_seed(clock_realtime_ns(), getpid());
 	return 1 + mix_next(&state) % OPTIONS_SEED_MAX;
 }
 

@@ -3,10 +3,11 @@
 #include "clock.h"
 #include "incoming.h"
 #include "reporter.h"
+#include "waking.h"
 
 #include <proton/disposition.h>
 
-/* A message due sooner than this is waited for without sleeping. */
+/* A message due sooner than this is waited for without sleeping, as the poller does. */
 #define SPIN_NS WAKING_SPIN_MAX_NS
 /* How long a turn may take messages before the reactor reads and writes again. */
 #define TURN_NS NS_PER_MS
@@ -16,7 +17,7 @@ static void open_printer(void *self)
 	struct receiver *r = self;
 	printer_open(&r->printer, r->options);
 	r->looks = printer_is_used(&r->printer) || r->options->check_content;
-	r->whole = r->whole || r->looks;
+	r->whole = r->looks || r->options->reply;
 }
 
 static void attached(void *self, pn_link_t *link)
@@ -219,7 +220,6 @@ int main(int argc, char **argv)
 	STAILQ_INIT(&receiver.links);
 	STAILQ_INIT(&receiver.numberings);
 	answering_create(&receiver.answering);
-	receiver.whole = options.reply;
 	receiver.outcome = OUTCOMES[options.outcome];
 	receiver.limit = options.messages ? options.messages : UINT64_MAX;
 	receiver.take_to = receiver.wanted = receiver.limit;

@@ -124,7 +124,7 @@ bool report_has(const struct report_run *run, const struct report_column *column
 	return column->side & (run->sender ? SIDE_SENDER : SIDE_RECEIVER);
 }
 
-/* The summary's own rate is from first to last message. */
+/* The summary's own rate is that of the time in which there was traffic. */
 double report_total(const struct report_column *column, const struct report_summary *s)
 {
 	if (column->value == report_rate_per_s)

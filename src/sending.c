@@ -121,21 +121,29 @@ static int64_t begin_stamp(
 	return s->pacing.used ? pacing_stamp_ns(&s->pacing, began_ns) : clock_run_ns(stamp);
 }
 
+/* The next message, which is composed, goes now. Returns when. */
+static inline int64_t send_next(
+	struct sender *s, struct outgoing *o, struct clock_run *stamp, struct clock_run *sent)
+{
+	int64_t sent_ns = clock_run_ns(sent);
+	int64_t began_ns = begin(s, sent_ns);
+	int64_t ts = begin_stamp(s, o, stamp, began_ns);
+	send_one(o, &s->template, s->options->presettled, ts, sent_ns);
+	pacing_count_sent(&s->pacing, began_ns, sent_ns);
+	return sent_ns;
+}
+
 static void send_different(
 	struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes, int64_t began_ns)
 {
 	struct clock_run stamp = {.kind = s->options->clock};
 	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
 	const struct message_template *t = &s->template;
-	bool presettled = s->options->presettled;
 	uint64_t messages = 0, content_bytes = 0;
 	size_t bytes = 0;
 	do {
 		compose(s, o);
-		int64_t sent_ns = clock_run_ns(&sent);
-		int64_t due_ns = begin(s, sent_ns);
-		send_one(o, t, presettled, begin_stamp(s, o, &stamp, due_ns), sent_ns);
-		pacing_count_sent(&s->pacing, due_ns, sent_ns);
+		int64_t sent_ns = send_next(s, o, &stamp, &sent);
 		keep(s, o, t->bytes, t->own_bytes, sent_ns);
 		bytes += t->length;
 		content_bytes += t->content_bytes;
@@ -149,16 +157,10 @@ static void send_different(
 /* Those of which each is accounted for when it begins. */
 static void send_noted(struct sender *s, struct outgoing *o, uint64_t count)
 {
-	const struct message_template *t = &s->template;
 	struct clock_run stamp = {.kind = s->options->clock};
 	struct clock_run sent = {.kind = CLOCK_KIND_MONOTONIC};
-	for (uint64_t i = 0; i < count; i++) {
-		int64_t sent_ns = clock_run_ns(&sent);
-		int64_t due_ns = begin(s, sent_ns);
-		int64_t ts = begin_stamp(s, o, &stamp, due_ns);
-		send_one(o, t, s->options->presettled, ts, sent_ns);
-		pacing_count_sent(&s->pacing, due_ns, sent_ns);
-	}
+	for (uint64_t i = 0; i < count; i++)
+		send_next(s, o, &stamp, &sent);
 }
 
 static void send_alike(struct sender *s, struct outgoing *o, uint64_t count, int64_t began_ns)
