@@ -111,7 +111,7 @@ static inline int64_t begin(struct sender *s, int64_t now_ns)
 }
 
 /* The time stamp of the next message, which has begun then. */
-static int64_t begin_stamp(
+static inline int64_t begin_stamp(
 	struct sender *s, struct outgoing *o, struct clock_run *stamp, int64_t began_ns)
 {
 	if (s->times_batches)
