@@ -12,6 +12,6 @@ import wire
 def _children_end() -> Iterator[None]:
     """No process and no connection outlives its test."""
     yield
-    pair.end_children()
     relay.end_all()
     wire.close_sockets()
+    pair.end_children()

@@ -131,11 +131,12 @@ class Result:
         return [line for line in self.stderr.splitlines() if not said.fullmatch(line)]
 
 
-CHILDREN: list[Child] = []
+CHILDREN: list[Child] = []  # that run, or have not been asked for their result
+STDERRS: list[IO[bytes]] = []  # of all that were started
 
 
 def end_children() -> None:
-    """Kills what is left of them, and waits for it."""
+    """Kills what is left of them, and waits for it. Fails if a sanitizer has ended one of them."""
     while CHILDREN:
         child = CHILDREN.pop()
         if child.process.poll() is None:
@@ -143,6 +144,9 @@ def end_children() -> None:
         child.process.wait(timeout=DEADLINE_S)
         if child.reader:
             child.reader.join(timeout=DEADLINE_S)
+    said = [line for file in STDERRS for line in read(file).splitlines()]
+    STDERRS.clear()
+    assert not [line for line in said if re.search(r"ERROR: \w+Sanitizer|: runtime error: ", line)]
 
 
 def _read_events(child: Child, fd: int) -> None:
@@ -188,6 +192,7 @@ def start(
     os.close(write_fd)
     child = Child(name, process, started_s, out, err)
     CHILDREN.append(child)
+    STDERRS.append(err)
     child.reader = threading.Thread(target=_read_events, args=(child, read_fd), daemon=True)
     child.reader.start()
     return child

@@ -41,6 +41,7 @@ def test_it_is_not_there_unless_asked_for() -> None:
         assert result.summary["busy_poll"] is None and "busy-poll" not in result.stdout
 
 
+@pytest.mark.measures
 def test_waits_have_their_causes() -> None:
     """They are booked as if they had been slept through."""
     words = ["--send-rate", "100", "-d", "1s", "--interval", "200ms", *SPINS]

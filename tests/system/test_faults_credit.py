@@ -11,6 +11,7 @@ both_sides = pytest.mark.parametrize("side", wire.SIDES)
 # ---- credit from a receiver ----
 
 
+@pytest.mark.measures
 @both_sides
 def test_no_credit(side: str) -> None:
     """--timeout ends it, short; the time was spent waiting for credit, and not with work."""

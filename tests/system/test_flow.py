@@ -180,6 +180,7 @@ def test_latency_above_an_hour() -> None:
 # ---- slow consumers ----
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize(
     "options,messages,rate",
     [
@@ -193,20 +194,14 @@ def test_latency_above_an_hour() -> None:
     ],
 )
 def test_receive_rate(options: str, messages: int, rate: float) -> None:
-    """What the slow consumer is told to be, within 5 %: never above it, and below, or busy for most
-    of the time, only when the machine has no time for it, which does not happen six times in a
-    row."""
-    measured = []
-    for _ in range(6):
-        _, precv = pair.run_pair(["-m", "0"], ["-m", str(messages), *options.split()])
-        pair.assert_codes([precv], 0)
-        summary = precv.summary
-        measured.append((messages - 1) / (summary["last_s"] - summary["first_s"]))
-        assert summary["messages_per_s"] == pytest.approx(measured[-1], rel=0.01)
-        assert measured[-1] < 1.05 * rate
-        if measured[-1] > 0.95 * rate and summary["limited_by"] == "pacing":
-            return
-    raise AssertionError(f"{measured} instead of {rate}")
+    """What the slow consumer is told to be, within 5 %; it waits for most of the time."""
+    _, precv = pair.run_pair(["-m", "0"], ["-m", str(messages), *options.split()])
+    pair.assert_codes([precv], 0)
+    summary = precv.summary
+    measured = (messages - 1) / (summary["last_s"] - summary["first_s"])
+    assert summary["messages_per_s"] == pytest.approx(measured, rel=0.01)
+    assert measured == pytest.approx(rate, rel=0.05)
+    assert summary["limited_by"] == "pacing"
 
 
 def test_max_unsettled_is_a_limit() -> None:
@@ -240,6 +235,7 @@ def test_max_unsettled_bounds_what_is_under_way(depth: int) -> None:
     assert free.summary["credit"]["lowest"] < 1000 - depth
 
 
+@pytest.mark.measures
 def test_unsettled_messages_are_bounded() -> None:
     """However large the credit is, if --max-unsettled does not allow more."""
     sent = {}

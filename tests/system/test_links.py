@@ -5,6 +5,7 @@ import time
 
 import amqp
 import pair
+import pytest
 from proton import Delivery
 from proton.handlers import MessagingHandler
 from proton.reactor import Container
@@ -25,6 +26,7 @@ def test_unsettled_messages_of_a_dead_peer_are_not_waited_for() -> None:
     pair.assert_accounts(psend.summary)
 
 
+@pytest.mark.measures
 def test_senders_share_a_slow_receiver() -> None:
     """What is due is taken from each in turn."""
     receiver, url = pair.listen("precv", "--receive-rate", "1000", "--credit", "10")
@@ -34,6 +36,7 @@ def test_senders_share_a_slow_receiver() -> None:
     assert max(accepted) < 2 * min(accepted)
 
 
+@pytest.mark.measures
 def test_held_dispositions_do_not_wait_for_other_links() -> None:
     """The rest of a few messages is settled soon, however busy another sender is."""
     receiver, url = pair.listen("precv", "--ack-frequency", "1000")
@@ -95,6 +98,7 @@ def test_leaving_needs_no_ticks() -> None:
     assert psend.code == 128 + signal.SIGINT and psend.messages["sent"] > 0
 
 
+@pytest.mark.measures
 def test_a_stall_belongs_to_the_intervals_it_lasts_for() -> None:
     """Credit ends after ten messages: from then on all of the time is stalled, never more."""
     quickly = ["--interval", "200ms", "--close-timeout", "100ms"]

@@ -39,6 +39,7 @@ def test_rates_that_are_refused(words: list[str], named: str) -> None:
     assert psend.code == 64 and len(psend.lines) == 1 and named in psend.lines[0]
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("words", [["--batch", "1000000000"], ["--poisson=1", "--batch", "100"]])
 def test_the_highest_rate_ends_on_time(words: list[str]) -> None:
     """And is missed; a part of a batch is not the batch."""

@@ -262,6 +262,7 @@ def test_distribution(program: str) -> None:
     assert d["stddev"] == pytest.approx(math.sqrt(variance), rel=0.01)
 
 
+@pytest.mark.measures
 def test_stalls_distribution() -> None:
     """As many as there were stalls, and as long together."""
     psend, _ = pair.run_pair(["-m", "2000"], ["--credit", "10", "--work", "50us"])
@@ -330,6 +331,7 @@ def test_frames(size: str, per_message: int) -> None:
     assert 0 < psend.summary["credit"]["frames_in"] <= grants + 10
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("program", pair.PROGRAMS)
 def test_cpu_and_memory(program: str) -> None:
     """Plausible, and the peak is not below what there is."""
@@ -386,6 +388,7 @@ def test_report_total(program: str, options: str) -> None:
     assert not (psend if program == "psend" else precv).intervals
 
 
+@pytest.mark.measures
 def test_interval() -> None:
     """One each, and what is left."""
     psend, _ = pair.run_pair(["-d", "1s", "--interval", "200ms"])
@@ -394,6 +397,7 @@ def test_interval() -> None:
     assert all(abs(length - 0.2) < 0.05 for length in lengths_s)
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("format_name", ["text", "csv", "json"])
 def test_lines_come_when_they_are_made(format_name: str) -> None:
     """Not when the buffer is full or the program ends."""

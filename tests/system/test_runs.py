@@ -63,6 +63,7 @@ def test_messages(messages: int) -> None:
     pair.assert_delivered(*pair.run_pair(["-m", str(messages)]), messages)
 
 
+@pytest.mark.measures
 def test_duration_of_psend() -> None:
     """No limit of messages, and the clock runs to the end of the duration."""
     psend, precv = pair.run_pair(["-d", "500ms"])
@@ -72,6 +73,7 @@ def test_duration_of_psend() -> None:
     assert 0.5 <= psend.summary["wall_s"] < 0.7
 
 
+@pytest.mark.measures
 def test_duration_of_precv() -> None:
     """From its first message on; what the sender has under way then stays unsettled."""
     psend, precv = pair.run_pair(["-m", "0"], ["-d", "500ms"])
@@ -82,6 +84,7 @@ def test_duration_of_precv() -> None:
     pair.assert_accounts(psend.summary)
 
 
+@pytest.mark.measures
 def test_messages_within_duration() -> None:
     """Sends what was asked for and is idle for the rest."""
     psend, precv = pair.run_pair(["-m", "1000", "-d", "500ms"])
@@ -156,14 +159,13 @@ def test_intervals_add_up(program: str, warmup: str) -> None:
     assert_adds_up(result, kind, distribution)
     early = [i for i in result.intervals if i["warmup"]]
     assert len(result.intervals) >= 6
-    assert 0.59 <= result.summary["wall_s"] < 0.75
     if warmup == "0":
-        assert not early
+        assert not early and result.summary["wall_s"] >= 0.6
         assert result.summary["measured_messages"] == result.messages[kind]
     else:
         assert early and early == result.intervals[: len(early)]
         assert early[-1]["partial"] and early[-1]["end_s"] == result.summary["start_s"]
-        assert 0.15 <= result.summary["start_s"] < 0.2
+        assert 0.15 <= result.summary["start_s"] < 0.6 < result.summary["end_s"]
         assert 0 < result.summary["measured_messages"] < result.messages[kind]
 
 
@@ -186,7 +188,7 @@ def test_timeout_without_traffic() -> None:
     assert precv.summary["stop_reason"] == "timeout"
     assert precv.messages["received"] == 0
     assert precv.summary["messages_per_s"] is None and precv.summary["latency_ns"]["min"] is None
-    assert 0.3 <= precv.seconds < 1.5
+    assert 0.3 <= precv.seconds < 10
 
 
 def test_timeout_counts_from_the_last_message() -> None:
@@ -246,6 +248,7 @@ def test_precv_wants_fewer() -> None:
     assert (psend.summary["stop_reason"], precv.summary["stop_reason"]) == ("detached", "messages")
 
 
+@pytest.mark.measures
 def test_start_at() -> None:
     """Both sides hold traffic back, and the waiting is not measured as sending."""
     start_ns = time.time_ns() + 700_000_000
@@ -256,6 +259,7 @@ def test_start_at() -> None:
     pair.assert_delivered(psend, pair.finish(receiver), 1000)
 
 
+@pytest.mark.measures
 def test_start_at_of_precv() -> None:
     """No credit before."""
     start_ns = time.time_ns() + 700_000_000

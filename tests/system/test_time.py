@@ -11,6 +11,8 @@ import pair
 import pytest
 import quiet
 
+pytestmark = pytest.mark.measures
+
 SHARE = 0.6
 WAITS = ("credit", "session", "socket", "settlement", "pacing", "idle")
 SMALL_WINDOW = ["--max-frame", "512", "--session-window", "4Ki"]
@@ -111,7 +113,6 @@ def test_receiver_waits_for_messages() -> None:
     assert_waits_for(precv, "idle")
 
 
-@pytest.mark.skipif(pair.SANITIZED, reason="sanitizers slow the two down unequally")
 @pytest.mark.skipif(os.cpu_count() == 1, reason="needs a processor for each")
 @pytest.mark.parametrize("settle,sender_works", [([], True), (["--presettled"], False)])
 def test_unhindered(settle: list[str], sender_works: bool) -> None:
