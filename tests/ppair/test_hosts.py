@@ -249,9 +249,9 @@ exec {launch.BIN}/precv "$@"
 # ---- it does not ----
 
 UNREACHABLE = {  # what ssh says, and how long all may take
-    "refused": ("Connection refused", 5.0),
+    "refused": ("Connection refused", 15.0),
     "nowhere": ("No route to host", 20.0),
-    "stranger": ("Permission denied", 5.0),
+    "stranger": ("Permission denied", 15.0),
     "no-such-name": ("resolve hostname", 20.0),
 }
 

@@ -32,6 +32,7 @@ def measure(ppair: Launcher, name: str, *words: str) -> None:
 # ---- compare: two specs ----
 
 
+@pytest.mark.measures
 def test_program_with_itself(ppair: Launcher) -> None:
     """Is no difference; both sides are run in turn."""
     words = [*COUNT, "--precv", FAST, "--min-effect", "20%", "--fail-above", "20%"]
@@ -45,6 +46,7 @@ def test_program_with_itself(ppair: Launcher) -> None:
     assert began == [0, 1, 1, 0] * 4
 
 
+@pytest.mark.measures
 def test_slow_down(ppair: Launcher) -> None:
     """Of a tenth is flagged, and fails a gate that is lower."""
     words = ["-m", "100", "--repeat", "14", "--fail-above", "1%", "--out", "out"]
@@ -58,6 +60,7 @@ def test_slow_down(ppair: Launcher) -> None:
     assert found["ratio"]["low"] < found["ratio"]["value"] < 1
 
 
+@pytest.mark.measures
 def test_faster_is_no_failure(ppair: Launcher) -> None:
     """The gate is for slow-downs. Sides of one word are given as options."""
     words = [*COUNT, "--fail-above", "1%", "--json", "--out", "out"]

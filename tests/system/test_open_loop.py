@@ -69,6 +69,7 @@ def test_rates() -> None:
         assert psend.summary["wall_s"] == pytest.approx(seconds, rel=0.05)
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("rate", [1000, pair.count(100_000)])
 def test_high_rates(rate: int) -> None:
     """Up to a hundred messages a millisecond; the run ends with the last one."""

@@ -69,7 +69,7 @@ def start_relayed(
 @pytest.mark.parametrize("options", [[], ["--max-unsettled", "10"], ["--content-size", "100k"]])
 def test_sender_goes_on(options: list[str]) -> None:
     """Through three cuts: all arrives, what was not settled is sent again, and is seen to be."""
-    sender, receiver, between = start_relayed("-d", "2s", *options)
+    sender, receiver, between = start_relayed("-d", "4s", *options)
     for number in range(2, 5):
         between.cut()
         between.wait_for(number)
