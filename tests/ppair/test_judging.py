@@ -148,6 +148,7 @@ def test_a_ratio_of_pairs_says_what_it_is() -> None:
         assert ("ratios of the pairs" in note) == paired
 
 
+@pytest.mark.measures
 def test_directories(ppair: Launcher) -> None:
     """Are read, and not changed."""
     measure(ppair, "a", "--precv", FAST)
