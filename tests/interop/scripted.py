@@ -12,7 +12,7 @@ from proton.handlers import MessagingHandler
 from proton.reactor import ApplicationEvent, Container, EventInjector
 from server import HOST
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 class Server(MessagingHandler):

@@ -16,7 +16,7 @@ NAMED = re.compile(r"`(test_\w+\.py)::(test_\w+)(?:\[([^\]]+)\])?`")
 @pytest.fixture(scope="module", name="collected")
 def _collected() -> list[str]:
     """FILE::TEST[PARAMETERS] of all tests of this folder."""
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only"]
+    words = [sys.executable, "-m", "pytest", "--collect-only"]
     found = subprocess.run([*words, str(HERE)], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout
     return [line.rsplit("/", 1)[-1] for line in found.stdout.splitlines() if "::" in line]

@@ -22,7 +22,7 @@ from ppair.peer import Peer, PeerFailed
 Fakes = Callable[..., Path]
 Steps = list[Any]
 
-FAR_S = 20.0  # a deadline that is not to be reached
+FAR_S = 60.0  # a deadline that is not to be reached
 QUICK_LADDER = ((signal.SIGINT, 0.2), (signal.SIGTERM, 0.2), (signal.SIGKILL, FAR_S))
 
 

@@ -11,7 +11,7 @@ from proton.handlers import MessagingHandler
 from proton.reactor import Container
 from proton.utils import BlockingConnection, BlockingReceiver, LinkDetached
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = 60.0
 T = TypeVar("T")
 
 
