@@ -18,8 +18,8 @@ MODULES = (
     " units url",
     "backoff batches content_check credit groups numbering pacer schedule sequence waking",
     "put report report_columns report_csv report_hdr report_json report_text stats",
-    "answer answer_links connections dialer endpoints engine listener message poller redirect"
-    " security socket stamp text tls_verdict trace trap",
+    "answer answer_links answer_part connections dialer endpoints engine listener message poller"
+    " redirect security socket stamp text tls_verdict trace trap",
     "notes option_check option_connection option_message option_table options parent reporter"
     " signals worker",
     "answering asking content incoming outgoing pacing precv printer psend sending",
