@@ -22,7 +22,8 @@ MODULES = (
     " redirect security socket stamp text tls_verdict trace trap",
     "notes option_check option_connection option_message option_table options parent reporter"
     " signals worker",
-    "answering asking content incoming outgoing pacing precv printer psend sending",
+    "answering asking content incoming outgoing pacing precv printer psend sending"
+    " settling",
 )
 LAYERS = {name: layer for layer, names in enumerate(MODULES) for name in names.split()}
 
@@ -89,6 +90,9 @@ SAME_LAYER = {
     ("outgoing", "pacing"),
     ("outgoing", "sending"),
     ("sending", "outgoing"),
+    ("settling", "outgoing"),
+    ("settling", "sending"),
+    ("psend", "settling"),
     ("precv", "incoming"),
     ("answering", "incoming"),
     ("incoming", "answering"),
