@@ -4,12 +4,15 @@
  * What an answer says is answer.h's; it is settled if the message is. It goes to the address that
  * the message has as reply-to: by a link on which the peer receives from there, or, where we have
  * connected to a peer, by one that is opened when the address is first met. While an answer may not
- * be sent, its message waits, and those behind it: in the end the sender has no credit.
+ * be sent, its message waits, and those behind it: in the end the sender has no credit. A long one
+ * is handed over in parts, as the peer's session window lets them through; its body is the
+ * message's, which waits as well. If that goes, or the run ends, the answer is aborted.
  */
 #ifndef ANSWERING_H
 #define ANSWERING_H
 
 #include "answer.h"
+#include "answer_part.h"
 #include "engine.h"
 #include "stats.h"
 
@@ -28,10 +31,11 @@ struct answer_link {
 	pn_link_t *link; /* NULL: the peer has refused it */
 	pn_connection_t *connection;
 	char *address;
-	bool ours;     /* we have opened it */
-	bool attached; /* or refused */
-	int64_t by_ns; /* monotonic: attached by then, or refused until then */
-	uint64_t sent; /* answers */
+	bool ours;               /* we have opened it */
+	bool attached;           /* or refused */
+	int64_t by_ns;           /* monotonic: attached by then, or refused until then */
+	uint64_t sent;           /* answers, or begun */
+	struct answer_part part; /* its owner is the struct incoming whose message waits */
 	TAILQ_ENTRY(answer_link) next;
 };
 
@@ -52,9 +56,12 @@ void answering_destroy(struct answering *a);
 extern const struct engine_answers ANSWERING_LINKS;
 
 /* Answers the message D, which IN's stamp reader has read last, all of which is at BYTES, or counts
- * it as one that has no answer. False if it must wait. */
+ * it as one that has no answer. False if it must wait: to be called again with that message. */
 bool answering_answer(struct receiver *r, struct incoming *in, pn_delivery_t *d, const char *bytes,
 	size_t length);
+
+/* IN's message waits no more: what was begun of its answer is aborted. */
+void answering_abort(struct incoming *in);
 
 /* A turn begins. */
 void answering_turn(struct receiver *r, int64_t now_ns);

@@ -1,7 +1,8 @@
-/* outgoing: one link that psend sends on. Layer 5, for psend.c and sending.c.
+/* outgoing: one link that psend sends on. Layer 5, for psend.c, sending.c and settling.c.
  *
  * How much may be sent, and when, is decided here: by credit, the peer's session window, the
- * socket, --max-unsettled, and what there is to send. How it is sent is sending.h's.
+ * socket, --max-unsettled, and what there is to send. How it is sent is sending.h's; what becomes
+ * of it, settling.h's.
  */
 #ifndef OUTGOING_H
 #define OUTGOING_H
@@ -89,9 +90,6 @@ void outgoing_forget(struct sender *s);
 
 /* Sends what may be sent, or says what it waits for. */
 enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_ns);
-
-/* The peer has told what became of messages. */
-void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *batch);
 
 /* Whether anything sent is unsettled, or has not left the library for the kernel. What was sent on
  * a link that is gone will never be settled, and is not waited for. */

@@ -1,4 +1,5 @@
-/* sending: how messages of a link are handed to the library. Layer 5, for outgoing.c alone. */
+/* sending: how messages of a link are handed to the library. Layer 5, for outgoing.c and
+ * settling.c. */
 #ifndef SENDING_H
 #define SENDING_H
 

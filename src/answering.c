@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many bytes are in the library's queue of a link at most, or one answer. */
-#define QUEUE_BYTES (32 * 1024)
 /* The library has about 1 KiB for each answer that the peer has not settled. */
 #define UNSETTLED_MAX 4096
 /* Links: those that we open are closed when others are needed. */
@@ -117,7 +115,7 @@ static void make_room(struct receiver *r)
 	if (r->answering.opened < OPENED_MAX)
 		return;
 	TAILQ_FOREACH_REVERSE (l, &r->answering.links, answer_links, next)
-		if (l->ours) {
+		if (l->ours && !l->part.owner) {
 			drop(r, l);
 			return;
 		}
@@ -227,6 +225,8 @@ static void detached(void *self, pn_link_t *link)
 	struct answer_link *l = pn_link_get_context(link);
 	bool opening = l->ours && !l->attached;
 	r->answering.opening -= opening;
+	if (pn_link_state(link) & PN_REMOTE_CLOSED)
+		answer_part_abort_queued(link);
 	bool refused = opening && r->worker.phase == PHASE_RUNNING
 		&& !(pn_connection_state(l->connection) & PN_REMOTE_CLOSED)
 		&& !worker_reconnects(&r->worker);
@@ -245,7 +245,8 @@ static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 {
 	struct receiver *r = self;
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
-		if (!pn_link_get_context(link))
+		struct answer_link *l = pn_link_get_context(link);
+		if (!l)
 			continue;
 		if (!pn_delivery_get_context(d)) {
 			engine_refuse(&r->worker.engine, link, "amqp:not-allowed",
@@ -253,7 +254,7 @@ static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 			return;
 		}
 		if (pn_delivery_settled(d) || pn_delivery_remote_state(d) > PN_RECEIVED)
-			pn_delivery_settle(d);
+			answer_part_settle(&l->part, d);
 	}
 }
 
@@ -262,33 +263,35 @@ const struct engine_answers ANSWERING_LINKS = {
 
 /* ---- answers ---- */
 
-/* What stops an answer on this link; BUSY: nothing. */
-static enum time_cause obstacle(const struct answer_link *l)
+/* Bytes that are before IN's answer, or of it, and have not been sent. */
+static size_t queued_bytes(const struct answer_link *l, const struct incoming *in)
 {
-	pn_session_t *session = pn_link_session(l->link);
-	if (pn_session_outgoing_bytes(session) >= QUEUE_BYTES)
+	return l->part.owner == in ? answer_part_queued_bytes(&l->part)
+				   : pn_session_outgoing_bytes(pn_link_session(l->link));
+}
+
+/* What stops IN's answer on this link; BUSY: nothing. */
+static enum time_cause obstacle(const struct answer_link *l, const struct incoming *in)
+{
+	if (queued_bytes(l, in) >= ANSWER_PART_BYTES)
 		return pn_transport_pending(pn_connection_transport(l->connection)) > 0
 			? TIME_SOCKET
 			: TIME_SESSION;
+	if (l->part.owner)
+		return l->part.owner == in ? TIME_BUSY : TIME_SESSION;
 	if (!l->attached || pn_link_credit(l->link) <= 0)
 		return TIME_CREDIT;
 	return pn_link_unsettled(l->link) >= UNSETTLED_MAX ? TIME_SETTLEMENT : TIME_BUSY;
 }
 
-/* Hands it to the library. */
-static void send_answer(struct answer_link *l, const struct answer_form *f, const char *body,
-	size_t body_bytes, bool settled)
+/* What is before the body. */
+static void begin(struct answer_link *l, struct incoming *in, const char *bytes, size_t length)
 {
-	uint64_t tag = l->sent++;
-	pn_delivery_t *d = pn_delivery(l->link, pn_dtag((const char *)&tag, sizeof tag));
-	uint8_t mode = pn_link_snd_settle_mode(l->link);
-	pn_delivery_set_context(d, d); /* it is known by that, see deliveries() */
-	pn_link_send(l->link, f->head, f->head_bytes);
-	pn_link_send(l->link, body, body_bytes);
-	if (mode == PN_SND_SETTLED || (settled && mode != PN_SND_UNSETTLED))
-		pn_delivery_settle(d);
-	else
-		pn_link_advance(l->link);
+	struct answer_form *f = &in->answer;
+	answer_form_fill(f, &in->stamp, bytes);
+	answer_part_begin(&l->part, l->link, in, l->sent++, f->head, f->head_bytes);
+	l->part.at = in->stamp.body_section_at;
+	l->part.end = answer_body_end(&in->stamp, bytes, length);
 }
 
 static bool count_unanswerable(struct receiver *r, const struct incoming *in)
@@ -301,35 +304,55 @@ static bool count_unanswerable(struct receiver *r, const struct incoming *in)
 	return true;
 }
 
-/* The same link goes on being used while messages look alike. */
+/* The link for the answer to a message of IN's, or NULL. The same one goes on being used while
+ * messages look alike, and by a message that is being answered. */
+static struct answer_link *link_for(struct receiver *r, struct incoming *in, const char *bytes)
+{
+	if (in->answer_to && in->answer_to->part.owner == in)
+		return in->answer_to;
+	if (!answer_form_fits(&in->answer, &in->stamp)) {
+		answer_form_make(&in->answer, &in->stamp, bytes);
+		in->answer_to = NULL;
+	}
+	if (!in->answer_to)
+		in->answer_to = choose_link(r, in);
+	if (in->answer_to && !in->answer_to->link)
+		in->answer_to = NULL; /* there may be one for the next message */
+	return in->answer_to;
+}
+
+/* It is tried again from one turn to the next. */
+static bool wait_for(struct receiver *r, enum time_cause cause)
+{
+	if (cause < r->answering.waits)
+		r->answering.waits = cause;
+	return false;
+}
+
+/* In parts, if it is long. */
 bool answering_answer(
 	struct receiver *r, struct incoming *in, pn_delivery_t *d, const char *bytes, size_t length)
 {
-	struct answer_form *f = &in->answer;
-	if (!answer_form_fits(f, &in->stamp)) {
-		answer_form_make(f, &in->stamp, bytes);
-		in->answer_to = NULL;
-	}
-	struct answer_link *l = in->answer_to;
+	struct answer_link *l = link_for(r, in, bytes);
 	if (!l)
-		l = in->answer_to = choose_link(r, in);
-	if (!l || !l->link) {
-		in->answer_to = NULL; /* there may be one for the next message */
 		return count_unanswerable(r, in);
-	}
-	enum time_cause cause = obstacle(l);
-	if (cause != TIME_BUSY) {
-		if (cause < r->answering.waits)
-			r->answering.waits = cause;
-		return false;
-	}
-	answer_form_fill(f, &in->stamp, bytes);
-	size_t body_at = in->stamp.body_section_at;
-	send_answer(l, f, bytes + body_at, answer_body_end(&in->stamp, bytes, length) - body_at,
-		pn_delivery_settled(d));
-	r->worker.stats.n.answers++;
+	enum time_cause cause = obstacle(l, in);
+	if (cause != TIME_BUSY)
+		return wait_for(r, cause);
+	if (!l->part.owner)
+		begin(l, in, bytes, length);
 	r->answered = true;
+	if (!answer_part_send(&l->part, l->link, bytes, pn_delivery_settled(d)))
+		return wait_for(r, TIME_SESSION);
+	r->worker.stats.n.answers++;
 	return true;
+}
+
+/* The link, if it is still there, goes on with those of others. */
+void answering_abort(struct incoming *in)
+{
+	if (in->answer_to && in->answer_to->part.owner == in)
+		answer_part_abort(&in->answer_to->part);
 }
 
 /* What waits is tried again. A link that the peer says nothing about has been refused. */

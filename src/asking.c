@@ -75,13 +75,19 @@ void asking_open(struct sender *s, struct outgoing *o)
 		&s->worker.engine, connection, pn_link_name(o->link), s->questions.reply_to, o);
 }
 
+/* What was settled is not sent once more; no more than `max_unsettled` is awaited at a time. */
+static void give_up(struct sender *s, struct outgoing *o)
+{
+	awaited_give_up(&o->asking.awaited, s->max_unsettled);
+}
+
 /* Answers to what is sent once more may come by the next one. */
 void asking_lose(struct sender *s, struct outgoing *o)
 {
 	pn_link_t *link = o->asking.link;
 	o->asking.link = NULL;
 	o->asking.attached = false;
-	awaited_give_up(&o->asking.awaited);
+	give_up(s, o);
 	if (link)
 		engine_detach(&s->worker.engine, link);
 }
@@ -171,7 +177,7 @@ void asking_give_up(struct sender *s)
 {
 	struct outgoing *o;
 	STAILQ_FOREACH (o, &s->links, next)
-		awaited_give_up(&o->asking.awaited);
+		give_up(s, o);
 }
 
 /* One that is answered is done with. */

@@ -88,8 +88,31 @@ void awaited_remove(struct awaited *a, struct awaited_message *m)
 	a->table[hole].used = false;
 }
 
-/* They stay: their answers may still come. */
-void awaited_give_up(struct awaited *a)
+/* Ascending. */
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* The lowest numbers of those that were given up, LATE in all, until KEPT are left. */
+static void forget(struct awaited *a, size_t late, size_t kept)
+{
+	uint64_t *numbers = malloc(late * sizeof *numbers);
+	size_t found = 0;
+	if (!numbers)
+		fatal(EXIT_INTERNAL, "%zu messages", late);
+	for (size_t i = 0; i < a->capacity; i++)
+		if (a->table[i].used && a->table[i].late)
+			numbers[found++] = a->table[i].number;
+	qsort(numbers, found, sizeof *numbers, compare);
+	for (size_t i = 0; i + kept < found; i++)
+		awaited_remove(a, awaited_find(a, numbers[i]));
+	free(numbers);
+}
+
+/* Not often: the whole table is gone through. */
+void awaited_give_up(struct awaited *a, size_t kept)
 {
 	for (size_t i = 0; i < a->capacity; i++) {
 		struct awaited_message *m = &a->table[i];
@@ -98,4 +121,7 @@ void awaited_give_up(struct awaited *a)
 			a->depth--;
 		}
 	}
+	size_t late = a->count - a->depth;
+	if (late > kept)
+		forget(a, late, kept);
 }

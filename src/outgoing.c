@@ -5,11 +5,9 @@
 #include "fatal.h"
 #include "sending.h"
 
-#include <proton/disposition.h>
 #include <proton/session.h>
 #include <proton/transport.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* How much is handed to the library at a time; more only when all of it has been written. It
  * bounds the memory and keeps stamps from ageing in a queue. */
@@ -126,7 +124,7 @@ void outgoing_forget(struct sender *s)
 	}
 }
 
-/* ---- send ---- */
+/* ---- how much there is, and how much room ---- */
 
 /* What -m asks for, less what is sent or begun. */
 uint64_t outgoing_left(const struct sender *s)
@@ -172,14 +170,6 @@ static size_t queue_room(struct outgoing *o)
 	return limit_bytes - queued_bytes;
 }
 
-/* How many messages an open loop lets go: those that are due. A turn will come for the next. */
-static uint64_t due(struct sender *s)
-{
-	if (!s->pacing.backlog)
-		engine_turn_by(&s->worker.engine, schedule_due_ns(&s->pacing.next));
-	return s->pacing.backlog;
-}
-
 /* How many messages are unsettled, or unanswered. Those that are to be sent AGAIN are awaited
  * already. */
 static uint64_t depth_of(const struct sender *s, struct outgoing *o, bool again)
@@ -188,17 +178,110 @@ static uint64_t depth_of(const struct sender *s, struct outgoing *o, bool again)
 					   : (uint64_t)pn_link_unsettled(o->link);
 }
 
-/* How many messages the queue depth lets go. Batches are let go whole: while one that was let go is
- * not sent to its end, that is what is left of it. */
-static uint64_t depth_left(const struct sender *s, struct outgoing *o, uint64_t depth)
+/* ---- gates ---- */
+
+/* Of one turn of a link. Each gate says what stops it, BUSY if nothing does, and lowers what may be
+ * sent to what it lets through. */
+struct turn {
+	int64_t now_ns;
+	int credit;
+	bool again;        /* what was sent on a link that was lost comes first */
+	uint64_t count;    /* messages */
+	size_t room_bytes; /* in the library's queue */
+};
+
+/* Nothing is asked before it can be answered. */
+static enum time_cause pass_answers(struct sender *s, struct outgoing *o, struct turn *t)
 {
-	uint64_t left = depth < s->max_unsettled ? s->max_unsettled - depth : 0;
-	if (s->options->batch == 1 || s->pacing.used || sending_has_again(o))
-		return left;
-	if (!o->batch_left)
-		o->batch_left = left - left % s->options->batch;
-	return o->batch_left;
+	(void)t;
+	return s->questions.used && !o->asking.attached ? TIME_IDLE : TIME_BUSY;
 }
+
+static enum time_cause pass_socket(struct sender *s, struct outgoing *o, struct turn *t)
+{
+	(void)s, (void)t;
+	return pn_transport_pending(transport_of(o)) > 0 ? TIME_SOCKET : TIME_BUSY;
+}
+
+/* Of the peer's session. */
+static enum time_cause pass_window(struct sender *s, struct outgoing *o, struct turn *t)
+{
+	(void)s;
+	t->room_bytes = queue_room(o);
+	return t->room_bytes && !(o->queued_bytes && t->credit <= 0) ? TIME_BUSY : TIME_SESSION;
+}
+
+/* When there is nothing to be sent, credit is of no more use; the peer may ask for it back. */
+static enum time_cause pass_content(struct sender *s, struct outgoing *o, struct turn *t)
+{
+	enum lines_state content = LINES_ENDED;
+	if (t->count)
+		content = t->again ? LINES_READY : content_peek(&s->content);
+	if (content == LINES_READY)
+		return TIME_BUSY;
+	if (s->eos_sent == s->options->send_eos)
+		pn_link_drained(o->link);
+	s->starved = s->starved || content == LINES_WAITING;
+	return content == LINES_ENDED && depth_of(s, o, t->again) ? TIME_SETTLEMENT : TIME_IDLE;
+}
+
+/* An open loop lets go what is due. A turn will come for the next. */
+static enum time_cause pass_schedule(struct sender *s, struct outgoing *o, struct turn *t)
+{
+	(void)o;
+	if (!s->pacing.used || t->again)
+		return TIME_BUSY;
+	if (!s->pacing.backlog)
+		engine_turn_by(&s->worker.engine, schedule_due_ns(&s->pacing.next));
+	t->count = least(t->count, s->pacing.backlog);
+	return t->count ? TIME_BUSY : TIME_PACING;
+}
+
+/* What the queue depth lets go. Batches are let go whole: while one that was let go is not sent to
+ * its end, that is what is left of it. */
+static enum time_cause pass_depth(struct sender *s, struct outgoing *o, struct turn *t)
+{
+	if (s->options->presettled && !s->questions.used)
+		return TIME_BUSY;
+	uint64_t depth = depth_of(s, o, t->again);
+	uint64_t left = depth < s->max_unsettled ? s->max_unsettled - depth : 0;
+	if (s->options->batch > 1 && !s->pacing.used && !t->again) {
+		if (!o->batch_left)
+			o->batch_left = left - left % s->options->batch;
+		left = o->batch_left;
+	}
+	t->count = least(t->count, left);
+	return t->count ? TIME_BUSY : TIME_SETTLEMENT;
+}
+
+/* That there was a message and none for it is a stall. */
+static enum time_cause pass_credit(struct sender *s, struct outgoing *o, struct turn *t)
+{
+	if (t->credit > 0) {
+		t->count = least(t->count, (uint64_t)t->credit);
+		return TIME_BUSY;
+	}
+	s->worker.stats.n.blocked++;
+	if (!o->stall_began_ns)
+		o->stall_began_ns = o->stall_booked_ns = t->now_ns;
+	book_stall(s, o, t->now_ns);
+	return TIME_CREDIT;
+}
+
+/* From the socket inwards. A message that was begun has passed all but those in front. */
+static enum time_cause (*const GATES[])(struct sender *s, struct outgoing *o, struct turn *t) = {
+	pass_answers,
+	pass_socket,
+	pass_window,
+	pass_content,
+	pass_schedule,
+	pass_depth,
+	pass_credit,
+};
+#define GATES_ALL      (sizeof GATES / sizeof *GATES)
+#define GATES_OF_BEGUN 3 /* those in front */
+
+/* ---- send ---- */
 
 /* Sends as much as there is room for, COUNT messages at most. */
 static void send_some(struct sender *s, struct outgoing *o, uint64_t count, size_t room_bytes)
@@ -215,59 +298,25 @@ static void send_some(struct sender *s, struct outgoing *o, uint64_t count, size
 	o->batch_left -= least(sent, o->batch_left);
 }
 
-/* What stops it is asked for from the socket inwards. */
+/* As far as the gates let it. */
 enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_ns)
 {
-	const struct options *options = s->options;
-	struct stats *stats = &s->worker.stats;
-	int credit = pn_link_credit(o->link);
 	bool again = sending_has_again(o);
-	uint64_t depth = depth_of(s, o, again);
-	uint64_t count = again ? o->again_end - o->again_next : outgoing_left(s);
-
-	if (s->questions.used && !o->asking.attached)
-		return TIME_IDLE;
-	if (credit > 0)
+	struct turn t = {.now_ns = now_ns,
+		.credit = pn_link_credit(o->link),
+		.again = again,
+		.count = again ? o->again_end - o->again_next : outgoing_left(s)};
+	size_t gates = o->part.delivery ? GATES_OF_BEGUN : GATES_ALL;
+	if (t.credit > 0)
 		end_stall(s, o, now_ns);
-	if (pn_transport_pending(transport_of(o)) > 0)
-		return TIME_SOCKET;
-	size_t room_bytes = queue_room(o);
-	if (!room_bytes || (o->queued_bytes && credit <= 0))
-		return TIME_SESSION;
-	if (o->part.delivery) {
-		send_some(s, o, 1, room_bytes);
-		return TIME_BUSY;
+	for (size_t i = 0; i < gates; i++) {
+		enum time_cause cause = GATES[i](s, o, &t);
+		if (cause != TIME_BUSY)
+			return cause;
 	}
-	enum lines_state content = again ? LINES_READY
-		: count                  ? content_peek(&s->content)
-					 : LINES_ENDED;
-	if (content != LINES_READY) {
-		if (s->eos_sent == options->send_eos) /* credit is of no more use */
-			pn_link_drained(o->link);     /* if the peer asks for it */
-		s->starved = s->starved || content == LINES_WAITING;
-		return depth && content == LINES_ENDED ? TIME_SETTLEMENT : TIME_IDLE;
-	}
-	if (s->pacing.used && !again) {
-		count = least(count, due(s));
-		if (!count)
-			return TIME_PACING;
-	}
-	if (!options->presettled || s->questions.used) {
-		count = least(count, depth_left(s, o, depth));
-		if (!count)
-			return TIME_SETTLEMENT;
-	}
-	if (credit <= 0) {
-		stats->n.blocked++;
-		if (!o->stall_began_ns)
-			o->stall_began_ns = o->stall_booked_ns = now_ns;
-		book_stall(s, o, now_ns);
-		return TIME_CREDIT;
-	}
-	count = least(count, (uint64_t)credit);
 	if (!again)
-		count = least(count, s->worker.milestone - stats->n.messages);
-	send_some(s, o, count, room_bytes);
+		t.count = least(t.count, s->worker.milestone - s->worker.stats.n.messages);
+	send_some(s, o, t.count, t.room_bytes);
 	return TIME_BUSY;
 }
 
@@ -287,127 +336,4 @@ bool outgoing_send_eos(struct sender *s, struct outgoing *o)
 	if (may)
 		sending_eos(s, o);
 	return may;
-}
-
-/* ---- settle ---- */
-
-static uint64_t number_of(pn_delivery_t *d)
-{
-	uint64_t sn;
-	memcpy(&sn, pn_delivery_tag(d).start, sizeof sn);
-	return sn;
-}
-
-/* It will not have to be sent again. */
-static void forget(struct outgoing *o, pn_delivery_t *d)
-{
-	kept_drop(&o->kept, number_of(d));
-}
-
-/* The peer has settled a message that was not sent to its end: it gets no more of it. */
-static void abort_part(struct sender *s, struct outgoing *o)
-{
-	bool again = o->part.again;
-	pn_delivery_t *d = o->part.delivery;
-	asking_drop(o, number_of(d));
-	if (again)
-		forget(o, d);
-	else
-		pacing_count_sent(
-			&s->pacing, o->part.began_ns, (int64_t)pn_delivery_get_context(d));
-	pn_delivery_abort(d);
-	free(sending_drop_part(s, o));
-	if (again)
-		s->worker.stats.unsettled--;
-	else
-		s->worker.stats.n.messages++;
-	s->worker.moved = true;
-}
-
-/* One of a batch's messages is settled. */
-static void time_batch(struct sender *s, struct outgoing *o, pn_delivery_t *d, int64_t now_ns)
-{
-	struct stats *stats = &s->worker.stats;
-	struct batch batch;
-	unsigned settled = batches_settle(&o->batches, number_of(d), &batch);
-	if (settled & BATCHES_FIRST)
-		stats_time(stats, TIMING_BATCH_FIRST, now_ns - batch.began_ns);
-	if (!(settled & BATCHES_LAST))
-		return;
-	stats_time(stats, TIMING_BATCH_LAST, now_ns - batch.began_ns);
-	if (s->options->tsc)
-		stats_time(stats, TIMING_BATCH_TICKS, (int64_t)(clock_ticks() - batch.began_ticks));
-}
-
-/* Counts how a delivery ended; false if it has not. */
-static inline __attribute__((always_inline)) bool count_outcome(
-	struct counters *n, uint64_t state, bool settled)
-{
-	switch (state) {
-	case PN_ACCEPTED: n->accepted++; return true;
-	case PN_REJECTED: n->rejected++; return true;
-	case PN_RELEASED: n->released++; return true;
-	case PN_MODIFIED: n->modified++; return true;
-	}
-	n->no_outcome += settled;
-	return settled;
-}
-
-static bool is_refusal(uint64_t state)
-{
-	return state == PN_REJECTED || state == PN_RELEASED || state == PN_MODIFIED;
-}
-
-/* Of a message that counts as nothing else. */
-static void settle_eos(struct sender *s, pn_delivery_t *d, uint64_t state)
-{
-	struct counters n = {0};
-	if (!count_outcome(&n, state, pn_delivery_settled(d)))
-		return;
-	s->eos_accepted += n.accepted + n.no_outcome;
-	s->eos_refused += n.rejected + n.released + n.modified;
-	pn_delivery_settle(d);
-}
-
-/* A delivery that has no outcome, and that the peer has not settled, is left alone. */
-void outgoing_settle(struct sender *s, struct outgoing *o, struct engine_batch *batch)
-{
-	struct stats *stats = &s->worker.stats;
-	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
-	uint64_t unsettled = stats->unsettled;
-	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
-		int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
-		if (!sent_ns) {
-			/* not ours; the library takes it for one that uses up credit */
-			engine_refuse(&s->worker.engine, o->link, "amqp:not-allowed",
-				"the peer has sent a message to a sender");
-			return; /* O is no more */
-		}
-		if (!pn_delivery_updated(d))
-			continue; /* a second event of one that was handled */
-		pn_delivery_clear(d);
-		uint64_t state = pn_delivery_remote_state(d);
-		if (__builtin_expect(sent_ns == SENDING_EOS_NS, 0)) {
-			settle_eos(s, d, state);
-			continue;
-		}
-		if (!count_outcome(&stats->n, state, pn_delivery_settled(d)))
-			continue;
-		int64_t now_ns = clock_run_ns(&clock);
-		if (__builtin_expect(s->times_batches, 0))
-			time_batch(s, o, d, now_ns);
-		if (d == o->part.delivery) {
-			abort_part(s, o);
-			continue;
-		}
-		histogram_record(&stats->timings[TIMING_LATENCY], now_ns - sent_ns);
-		if (s->keeps)
-			forget(o, d);
-		if (s->questions.used)
-			asking_settle(o, number_of(d), is_refusal(state));
-		pn_delivery_settle(d);
-		stats->unsettled--;
-	}
-	if (stats->unsettled != unsettled)
-		s->worker.moved = true;
 }

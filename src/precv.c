@@ -166,8 +166,10 @@ static bool flushed(void *self)
 	struct receiver *r = self;
 	struct incoming *in;
 	r->take_to = 0; /* what comes now would be in no report */
-	STAILQ_FOREACH (in, &r->links, next)
+	STAILQ_FOREACH (in, &r->links, next) {
 		incoming_settle(r, in);
+		answering_abort(in); /* its message is not taken, either */
+	}
 	return true;
 }
 

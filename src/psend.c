@@ -4,6 +4,7 @@
 #include "fatal.h"
 #include "outgoing.h"
 #include "reporter.h"
+#include "settling.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,7 +184,7 @@ static void detached(void *self, pn_link_t *link)
 
 static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 {
-	outgoing_settle(self, pn_link_get_context(link), batch);
+	settling_take(self, pn_link_get_context(link), batch);
 }
 
 /* ---- end ---- */

@@ -3,7 +3,8 @@
  *
  * HdrHistogram lists the values at certain percentiles, from which no bucket can be told. So below
  * that there is a comment for each bucket that is not empty, and what else it takes to merge files
- * exactly: scripts/ppair/hgrm.py reads that, and writes the same bytes.
+ * exactly: scripts/ppair/hgrm.py reads that, and writes the same bytes. One comment names what was
+ * timed, as JSON does, so that latencies are not merged with round trips.
  *
  * Plotters look at lines of four numbers, some only if there is a blank before the first, and pass
  * over those that begin with #; one stops at the first of these, so they all come last. One takes
@@ -94,9 +95,16 @@ static void print_buckets(FILE *out, const struct histogram *h)
 				in_us(histogram_lowest(i), text), h->buckets[i]);
 }
 
+/* In the words of report_json.c. */
+static const char *timing_name(const struct report_run *run)
+{
+	if (run->asks)
+		return "round_trip_ns";
+	return run->sender ? "settlement_ns" : "latency_ns";
+}
+
 static void hdr_summary(FILE *out, const struct report_run *run, const struct report_summary *s)
 {
-	(void)run;
 	const struct histogram *h =
 		&s->total.stats.timings[run->asks ? TIMING_ROUND_TRIP : TIMING_LATENCY];
 	struct histogram_summary summary;
@@ -106,6 +114,7 @@ static void hdr_summary(FILE *out, const struct report_run *run, const struct re
 	print_levels(out, h, &summary);
 	char text[US_SIZE];
 	fprintf(out, "#[Exact   = ppair-hgrm/1, every bucket follows]\n");
+	fprintf(out, "#[Timing  = %s]\n", timing_name(run));
 	print_buckets(out, h);
 	fprintf(out, "#[Sum     = %12s, Overflow       = %12" PRIu64 "]\n", in_us(h->sum, text),
 		h->overflow);

@@ -272,7 +272,7 @@ static void begin_part(struct sender *s, struct outgoing *o, int64_t now_ns)
 	o->part.began_ns = begin(s, now_ns);
 	int64_t ts = begin_stamp(s, o, &stamp, o->part.began_ns);
 	o->part.delivery = begin_message(o, t, s->options->presettled, ts, now_ns);
-	if (s->options->presettled) /* it is known by that, see outgoing_settle() */
+	if (s->options->presettled) /* it is known by that, see settling_take() */
 		pn_delivery_set_context(o->part.delivery, (void *)now_ns);
 	o->part.letter = content_copy(t);
 	s->parts++;

@@ -8,40 +8,56 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from . import hgrm, histogram, loads, run_files
-from .failure import Exit, Failure
+from .failure import Exit, Failure, usage
+from .hgrm import Distribution
 from .histogram import Histogram
 from .programs import PRECV
 from .results import Point, Results
 from .table import MISSING, Table, make, to_csv, to_markdown, to_text
 
 PERCENTS = (50, 90, 99, 99.9, 99.99)
-HEADINGS = ("file", "count", "min us", *(f"p{p} us" for p in PERCENTS), "max us", "mean us")
+TIMES = ("min us", *(f"p{p} us" for p in PERCENTS), "max us", "mean us")
+HEADINGS = ("file", "timing", "count", *TIMES)
 FORMATS: dict[str, Callable[[Table], str]] = {
     "text": to_text,
     "markdown": to_markdown,
     "csv": to_csv,
 }
 
-Named = Sequence[tuple[str, Histogram]]
+Named = Sequence[tuple[str, Distribution]]
 
 
 # ---- files that were read ----
 
 
-def merged(found: Named) -> Histogram:
-    """All of them together."""
-    return histogram.merge([one for _, one in found])
+def merged(found: Named) -> Distribution:
+    """All of them together; raises Failure if they are known not to be of one kind.
+
+    What may be of any kind, from files that do not say it, makes all of it unknown.
+    """
+    first: dict[str | None, str] = {}  # of each kind
+    for label, one in found:
+        first.setdefault(one.timing, label)
+    known = [f"{label} has {timing}" for timing, label in first.items() if timing]
+    if len(known) > 1:
+        raise usage(f"{known[0]}, and {known[1]}: they cannot be merged")
+    timing = found[0][1].timing if len(first) == 1 else None
+    return Distribution(histogram.merge([one.values for _, one in found]), timing)
 
 
 def report(found: Named, name: str) -> str:
     """A row for each, and one for all of them together, in a format of FORMATS."""
     rows = [*found, ("merged", merged(found))] if len(found) > 1 else list(found)
     notes = [
-        f"{label}: {one.negative} values below 0 are left out, the lowest {_us(one.lowest_ns)} us."
+        f"{label}: {one.values.negative} values below 0 are left out, "
+        f"the lowest {_us(one.values.lowest_ns)} us."
         for label, one in found
-        if one.negative
+        if one.values.negative
     ]
-    cells = [(label, str(one.count), *map(_us, _numbers(one))) for label, one in rows]
+    cells = [
+        (label, one.timing or MISSING, str(one.values.count), *map(_us, _numbers(one.values)))
+        for label, one in rows
+    ]
     return FORMATS[name](make("Distributions", HEADINGS, cells, notes))
 
 
@@ -73,7 +89,8 @@ def write_points(results: Sequence[Results], path: Path) -> list[Path]:
         raise Failure(Exit.INTERNAL, "--hdr: there is no good run")
     paths = _paths(points, path, len(results) > 1)
     for (one, point), written in zip(points, paths):
-        hgrm.write(written, run_files.distribution(one, one.good(point.id), PRECV))
+        values = run_files.distribution(one, one.good(point.id), PRECV)
+        hgrm.write(written, Distribution(values, run_files.DISTRIBUTIONS[PRECV]))
     return paths
 
 

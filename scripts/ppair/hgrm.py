@@ -2,9 +2,10 @@
 
 Values are microseconds with three decimals, so exact ns. Lines of four numbers are for people and
 plotters: they are HdrHistogram's percentiles, from which buckets cannot be told. psend and precv
-put what can be merged into comments below those: a line that says so, one for each bucket with its
-lowest value, and sum, overflow, lowest and negative values. src/report_hdr.c says more. What is
-written here of a histogram is what they write, byte for byte.
+put what can be merged into comments below those: a line that says so, one that names what was
+timed, one for each bucket with its lowest value, and sum, overflow, lowest and negative values.
+src/report_hdr.c says more. What is written here of a distribution is what they write, byte for
+byte.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from . import files
@@ -24,22 +26,32 @@ EXACT = "#[Exact   = ppair-hgrm/1, every bucket follows]"
 HEADINGS = ("Value", "Percentile", "TotalCount", "1/(1-Percentile)")
 US = r"(-?[0-9]+\.[0-9]{3})"
 COUNT = r"([0-9]+)"
+TIMING = re.compile(r"#\[Timing  = ([a-z_]+)\]")
 BUCKET = re.compile(rf"#\[Bucket +=  *{US}, Count +=  *{COUNT}\]")
 SUM = re.compile(rf"#\[Sum +=  *{US}, Overflow +=  *{COUNT}\]")
 LOWEST = re.compile(rf"#\[Lowest +=  *{US}, Negative +=  *{COUNT}\]")
 MAX = re.compile(rf"#\[Max +=  *{US}, Total count +=  *{COUNT}\]")
 
 
+@dataclass(frozen=True)
+class Distribution:
+    """What a file holds."""
+
+    values: Histogram
+    timing: str | None  # what was timed, by its name in JSON; None: the file is older than that
+
+
 # ---- writing ----
 
 
-def write(path: Path, distribution: Histogram) -> None:
+def write(path: Path, recorded: Distribution) -> None:
     """In the place of an earlier file; folders are made."""
-    files.write_in_folder(path, render(distribution).encode("ascii"))
+    files.write_in_folder(path, render(recorded).encode("ascii"))
 
 
-def render(distribution: Histogram) -> str:
+def render(recorded: Distribution) -> str:
     """As psend and precv would write it."""
+    distribution = recorded.values
     mean_ns, stddev_ns = distribution.mean_ns or 0.0, distribution.stddev_ns or 0.0
     value, percentile, total, inverse = HEADINGS
     lines = [
@@ -47,6 +59,7 @@ def render(distribution: Histogram) -> str:
         "",
         *_levels(distribution),
         EXACT,
+        *([] if recorded.timing is None else [f"#[Timing  = {recorded.timing}]"]),
         *(
             _comment("Bucket", _us(lowest), "Count", count)
             for lowest, count in sorted(distribution.counts.items())
@@ -93,7 +106,7 @@ def _levels(distribution: Histogram) -> Iterator[str]:
 # ---- reading ----
 
 
-def read(path: Path) -> Histogram:
+def read(path: Path) -> Distribution:
     """Raises Failure for a file that cannot be merged exactly, or is not whole."""
     try:
         text = path.read_text(encoding="ascii", errors="backslashreplace")
@@ -102,7 +115,7 @@ def read(path: Path) -> Histogram:
     return parse(text, str(path))
 
 
-def parse(text: str, name: str) -> Histogram:
+def parse(text: str, name: str) -> Distribution:
     """What the file NAME, with this TEXT, holds; raises Failure as read() does."""
     lines = text.splitlines()
     if not lines or tuple(lines[0].split()) != HEADINGS:
@@ -118,12 +131,23 @@ def parse(text: str, name: str) -> Histogram:
         raise Failure(Exit.INTERNAL, f"{name}: not as it was written: {error}") from None
 
 
-def _parse(lines: Sequence[str]) -> Histogram:
+def _parse(lines: Sequence[str]) -> Distribution:
+    recorded = Distribution(_values(lines), _timing(lines))
+    _check(recorded, lines)
+    return recorded
+
+
+def _timing(lines: Sequence[str]) -> str | None:
+    found = [match[1] for line in lines if (match := TIMING.fullmatch(line))]
+    return found[0] if found else None
+
+
+def _values(lines: Sequence[str]) -> Histogram:
     counts = {_ns(m[1]): int(m[2]) for line in lines if (m := BUCKET.fullmatch(line))}
     total_ns, overflow = _pair(SUM, lines)
     lowest_ns, negative = _pair(LOWEST, lines)
     most_ns, count = _pair(MAX, lines)
-    distribution = Histogram(
+    return Histogram(
         counts=counts,
         total_ns=total_ns,
         min_ns=_ns(lines[2].split()[0]) if count else None,  # of the first line, at 0 %
@@ -132,8 +156,6 @@ def _parse(lines: Sequence[str]) -> Histogram:
         lowest_ns=lowest_ns if negative else None,
         overflow=overflow,
     )
-    _check(distribution, lines)
-    return distribution
 
 
 def _pair(pattern: re.Pattern[str], lines: Sequence[str]) -> tuple[int, int]:
@@ -150,8 +172,9 @@ def _ns(text: str) -> int:
     return int(text.replace(".", ""))
 
 
-def _check(distribution: Histogram, lines: Sequence[str]) -> None:
+def _check(recorded: Distribution, lines: Sequence[str]) -> None:
     """Raises ValueError for what no histogram can be, or is not what would be written of it."""
+    distribution = recorded.values
     counts, least_ns, most_ns = distribution.counts, distribution.min_ns, distribution.max_ns
     if any(bucket_lowest(lowest) != lowest for lowest in counts):
         raise ValueError("a bucket does not begin where it should")
@@ -161,7 +184,7 @@ def _check(distribution: Histogram, lines: Sequence[str]) -> None:
     # the mean's and deviation's last digit may be another on another kind of processor
     ours, theirs = (
         [line for line in some if not line.startswith("#[Mean")]
-        for some in (render(distribution).splitlines(), lines)
+        for some in (render(recorded).splitlines(), lines)
     )
     if ours != theirs:
         raise ValueError("its numbers do not fit together")

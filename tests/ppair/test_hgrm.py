@@ -15,9 +15,10 @@ from typing import Any
 import launch
 import pytest
 import sample
-from ppair import cli, hgrm, histogram, run_files, store
+from ppair import cli, distributions, hgrm, histogram, run_files, store
 from ppair.axes import Axis
 from ppair.failure import Exit, Failure
+from ppair.hgrm import Distribution
 from ppair.histogram import MAX_NS, Histogram
 
 FOREIGN = """\
@@ -32,8 +33,13 @@ FOREIGN = """\
 """
 
 
-def of(values: Sequence[int]) -> Histogram:
-    """As psend and precv count them: in the words of include/histogram.h."""
+def of(values: Sequence[int], timing: str | None = "latency_ns") -> Distribution:
+    """As psend and precv would record them."""
+    return Distribution(count(values), timing)
+
+
+def count(values: Sequence[int]) -> Histogram:
+    """In the words of include/histogram.h."""
     kept = [value for value in values if value >= 0]
     below = [value for value in values if value < 0]
     counts: Counter[int] = Counter()
@@ -78,7 +84,8 @@ def test_what_is_written_is_read_again(values: list[int]) -> None:
 
 def test_very_many_values_are_read_again() -> None:
     """2^40 of them, one of which is slow: it must not be lost."""
-    many = Histogram({100: 2**40, 4_980_736: 1}, 100 * 2**40 + 5_000_000, 100, 5_000_000)
+    values = Histogram({100: 2**40, 4_980_736: 1}, 100 * 2**40 + 5_000_000, 100, 5_000_000)
+    many = Distribution(values, None)
     text = hgrm.render(many)
     assert hgrm.parse(text, "x") == many
     rows = rows_of(text)
@@ -89,7 +96,7 @@ def test_very_many_values_are_read_again() -> None:
 def test_merged_files_are_as_if_all_had_been_recorded_in_one(sizes: tuple[int, ...]) -> None:
     parts = [draw(seed, count) for seed, count in enumerate(sizes)]
     texts = [hgrm.render(of(part)) for part in parts]
-    merged = histogram.merge([hgrm.parse(text, "x") for text in texts])
+    merged = distributions.merged([("x", hgrm.parse(text, "x")) for text in texts])
     whole = of([value for part in parts for value in part])
     assert merged == whole
     assert hgrm.render(merged) == hgrm.render(whole)
@@ -180,10 +187,12 @@ GOOD = hgrm.render(of([70, 300_000, 300_100, 5_000_000, -4]))
         ("           0.070 0.0", "           x     0.0"),
         ("        5000.000 1.000000000000          4\n", ""),
         (GOOD[GOOD.index("#[Sum") :], ""),
+        ("#[Timing  = latency_ns]", "#[Timing  = latency]ns"),
+        ("#[Timing  = latency_ns]", "#[Timing  = latency_ns]\n#[Timing  = latency_ns]"),
     ],
 )
 def test_a_damaged_file_is_one_line(there: str, instead: str) -> None:
-    assert hgrm.parse(GOOD, "x").count == 4
+    assert hgrm.parse(GOOD, "x").values.count == 4
     assert there in GOOD
     with pytest.raises(Failure) as refused:
         hgrm.parse(GOOD.replace(there, instead), "x")
@@ -221,12 +230,12 @@ def run_pair(folder: Path, number: int, messages: int) -> None:
         precv.wait()
 
 
-def recorded(folder: Path, name: str) -> Histogram:
+def recorded(folder: Path, name: str) -> Distribution:
     """What the summary says of the same distribution."""
     lines = (folder / f"{name}.jsonl").read_text(encoding="ascii").splitlines()
     summary: dict[str, Any] = json.loads(lines[-1])
     kind = {"psend": "settlement_ns", "precv": "latency_ns"}[name[:5]]
-    return histogram.from_distribution(summary[kind])
+    return Distribution(histogram.from_distribution(summary[kind]), kind)
 
 
 @pytest.fixture(name="recordings", scope="module")
@@ -248,7 +257,7 @@ def test_what_the_programs_write_is_what_we_would(
     text = path.read_text(encoding="ascii")
     assert hgrm.render(recorded(recordings, path.stem)) == text
     assert hgrm.render(hgrm.read(path)) == text
-    assert hgrm.read(path).count == (1, 10, 5000, 30000)[number]
+    assert hgrm.read(path).values.count == (1, 10, 5000, 30000)[number]
 
 
 def report(*words: object) -> int:
@@ -262,15 +271,15 @@ def test_four_files_of_programs_are_merged(
     assert report(*paths, "--hdr", tmp_path / "all.hgrm", "--format", "csv") == Exit.DONE
     out, err = capsys.readouterr()
     assert err == f"hdr: {tmp_path}/all.hgrm\n"
-    whole = histogram.merge([recorded(recordings, path.stem) for path in paths])
+    whole = distributions.merged([("x", recorded(recordings, path.stem)) for path in paths])
     assert (tmp_path / "all.hgrm").read_text() == hgrm.render(whole)
     lines = [line.split(",") for line in out.splitlines()]
-    assert [line[:2] for line in lines[1:5]] == [
-        [str(path), str(count)] for path, count in zip(paths, (1, 10, 5000, 30000))
+    assert [line[:3] for line in lines[1:5]] == [
+        [str(path), "latency_ns", str(n)] for path, n in zip(paths, (1, 10, 5000, 30000))
     ]
-    assert lines[5][:2] == ["merged", "35011"]
-    p99_us = whole.percentile_ns(99)
-    assert p99_us is not None and lines[5][5] == f"{p99_us / 1000:.3f}"
+    assert lines[5][:3] == ["merged", "latency_ns", "35011"]
+    p99_us = whole.values.percentile_ns(99)
+    assert p99_us is not None and lines[5][6] == f"{p99_us / 1000:.3f}"
 
 
 # ---- ppair report ----
@@ -284,11 +293,53 @@ def test_table_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], name
     hgrm.write(empty, of([]))
     assert report(a, b, empty, "--format", name) == Exit.DONE
     out = capsys.readouterr().out
-    row = next(line for line in out.splitlines() if "merged" in line).replace("|", "")
-    words = ["100", "1.000", *["3.000"] * 6, "2.970"]
+    row = next(line for line in out.splitlines() if "merged" in line)
+    row = row.replace("|", "").replace("\\", "")
+    words = ["latency_ns", "100", "1.000", *["3.000"] * 6, "2.970"]
     assert row.split() == ["merged", *words]
     assert next(line for line in out.splitlines() if "empty" in line).count("-") >= 8
     assert "1 values below 0 are left out, the lowest -5.500 us." in " ".join(out.split())
+
+
+def test_kinds_that_differ_are_not_merged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And nothing is written."""
+    for name, timing in (("a", "latency_ns"), ("b", None), ("c", "round_trip_ns")):
+        hgrm.write(tmp_path / name, of([7], timing))
+    names = [tmp_path / name for name in "abc"]
+    assert report(*names, "--hdr", tmp_path / "x") == Exit.USAGE
+    out, err = capsys.readouterr()
+    why = f"{names[0]} has latency_ns, and {names[2]} has round_trip_ns: they cannot be merged"
+    assert out == "" and err.endswith(f"{why}\n") and err.count("\n") == 1
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("timings", "made"),
+    [
+        ([None, None], None),
+        ([None, "latency_ns"], None),
+        (["latency_ns", None, "latency_ns"], None),
+        (["send_delay_ns", "send_delay_ns"], "send_delay_ns"),
+    ],
+)
+def test_files_that_do_not_say_their_kind_are_merged(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    timings: list[str | None],
+    made: str | None,
+) -> None:
+    """As those of older programs; what they make does not say it, either."""
+    paths = [tmp_path / str(number) for number in range(len(timings))]
+    for path, timing in zip(paths, timings):
+        hgrm.write(path, of([7], timing))
+        assert (timing is None) == ("Timing" not in path.read_text())
+    assert report(*paths, "--hdr", tmp_path / "x", "--format", "csv") == Exit.DONE
+    rows = [line.split(",")[:3] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert [row[1] for row in rows[:-1]] == [timing or "" for timing in timings]
+    assert rows[-1] == ["merged", made or "", str(len(timings))]
+    assert hgrm.read(tmp_path / "x") == of([7] * len(timings), made)
 
 
 def test_a_single_file_is_not_merged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -334,7 +385,8 @@ Made = Callable[..., store.Results]
 
 
 def latency(results: store.Results, point: int = 0) -> str:
-    return hgrm.render(run_files.distribution(results, results.good(point), "precv"))
+    values = run_files.distribution(results, results.good(point), "precv")
+    return hgrm.render(Distribution(values, "latency_ns"))
 
 
 def test_a_point_of_results_is_one_file(
@@ -350,7 +402,7 @@ def test_a_point_of_results_is_one_file(
     assert text == latency(made)
     parts = [made.run_folder(run) / f"precv-{i}.jsonl" for run in made.good(0) for i in range(2)]
     summaries = [json.loads(path.read_text().splitlines()[-1]) for path in parts]
-    assert hgrm.parse(text, "x").count == sum(s["measured_messages"] for s in summaries)
+    assert hgrm.parse(text, "x").values.count == sum(s["measured_messages"] for s in summaries)
     assert len(summaries) == 4
 
 

@@ -70,6 +70,22 @@ class Responder(MessagingHandler):
         event.container.stop()
 
 
+@dataclass
+class Server(Responder):
+    """The same, but that it listens at URL, and stays when connections are lost until it has
+    answered."""
+
+    def on_start(self, event: Event) -> None:
+        """Listens."""
+        self.acceptor = event.container.listen(self.url)
+
+    def on_transport_closed(self, event: Event) -> None:
+        """Of the last of its connections, or of one that was cut."""
+        if len(self.seen) >= self.hold:
+            self.acceptor.close()
+            event.container.stop()
+
+
 def answer(message: Message) -> list[Message]:
     """The usual one."""
     return [Message(correlation_id=message.id, body=message.body)]

@@ -18,11 +18,12 @@ MODULES = (
     " units url",
     "backoff batches content_check credit groups numbering pacer schedule sequence waking",
     "put report report_columns report_csv report_hdr report_json report_text stats",
-    "answer answer_links connections dialer endpoints engine listener message poller redirect"
-    " security socket stamp text tls_verdict trace trap",
+    "answer answer_links answer_part connections dialer endpoints engine listener message poller"
+    " redirect security socket stamp text tls_verdict trace trap",
     "notes option_check option_connection option_message option_table options parent reporter"
     " signals worker",
-    "answering asking content incoming outgoing pacing precv printer psend sending",
+    "answering asking content incoming outgoing pacing precv printer psend sending"
+    " settling",
 )
 LAYERS = {name: layer for layer, names in enumerate(MODULES) for name in names.split()}
 
@@ -89,6 +90,9 @@ SAME_LAYER = {
     ("outgoing", "pacing"),
     ("outgoing", "sending"),
     ("sending", "outgoing"),
+    ("settling", "outgoing"),
+    ("settling", "sending"),
+    ("psend", "settling"),
     ("precv", "incoming"),
     ("answering", "incoming"),
     ("incoming", "answering"),

@@ -200,6 +200,154 @@ def test_long_bodies() -> None:
     assert [a.body for a in asked.answers] == bodies
 
 
+def test_a_long_answer_to_a_small_window() -> None:
+    """Takes a time that grows with its length, not with the square of that: it would be minutes."""
+    size = "2Mi" if pair.SANITIZED else "8Mi"
+    window = ["--max-frame", "512", "--session-window", "1Ki"]
+    psend, precv = pair.run_pair(
+        ["--round-trip", "-m", "2", "--content-size", size, *window], ["--reply"]
+    )
+    pair.assert_delivered(psend, precv, 2)
+    assert psend.messages["answered"] == precv.messages["answers"] == 2
+
+
+# ---- answers in parts, to peers that go through them frame by frame ----
+
+LONG = b"long" * 50_000
+
+
+def long_request(number: int, body: bytes = LONG) -> bytes:
+    """More than precv hands over at a time."""
+    return bytes(request(number, reply_to="answers", body=body).encode())
+
+
+def start_with_answers(url: str, window: int = wire.WINDOW, **settings: Any) -> wire.Peer:
+    """A peer with a link for answers, which has credit, and the window for so many frames."""
+    peer = wire.connect(url, wire.SENDER)
+    peer.open(max_frame=512)
+    peer.begin(window)
+    peer.attach()
+    attach_answers(peer, **settings)
+    peer.expect(wire.ATTACH)
+    peer.grant(100, handle=1, incoming_window=window)
+    return peer
+
+
+def read_answer(peer: wire.Peer) -> Message:
+    """The next one, all of it."""
+    frame = peer.expect(wire.TRANSFER)
+    number, encoded = frame["delivery_id"], frame.payload
+    while frame["more"]:
+        frame = peer.expect(wire.TRANSFER)
+        assert frame["delivery_id"] in (number, None) and not frame["aborted"]
+        encoded += frame.payload
+    answer = Message()
+    answer.decode(encoded)
+    return answer
+
+
+def begin_answer(peer: wire.Peer) -> None:
+    """The two frames that the window lets through."""
+    for _ in range(2):
+        assert peer.expect(wire.TRANSFER)["more"]
+
+
+def open_window(peer: wire.Peer) -> None:
+    """After those."""
+    peer.grant(100, handle=1, next_incoming_id=2)
+
+
+def finish_precv(receiver: pair.Child) -> pair.Result:
+    """It would go on for ever."""
+    pair.send_signal(receiver, pair.signal.SIGINT)
+    precv = pair.finish(receiver)
+    assert precv.code == 128 + pair.signal.SIGINT
+    return precv
+
+
+def test_long_answers_of_two_links_by_one() -> None:
+    """Do not mix; each sender's are in order."""
+    receiver, url = pair.listen("precv", "--reply", "--forever")
+    peer = start_with_answers(url)
+    peer.send(peer.attach_frame("second", handle=2))
+    peer.expect(wire.ATTACH)
+    for number in range(1, 21):
+        message = long_request(number, LONG[: 1 + number * 9973])
+        peer.send(wire.transfer(number, message, handle=2 * (number % 2)))
+    answers = [read_answer(peer) for _ in range(20)]
+    peer.close()
+    assert finish_precv(receiver).messages["answers"] == 20
+    numbers = [int(a.correlation_id.removeprefix("id-")) for a in answers]
+    for odd in (0, 1):
+        assert [n for n in numbers if n % 2 == odd] == list(range(2 - odd, 21, 2))
+    assert [bytes(a.body) for a in answers] == [LONG[: 1 + n * 9973] for n in numbers]
+
+
+def test_a_peer_that_settles_an_answer_in_its_middle() -> None:
+    """Gets no more of it; the message is answered, and the next one is."""
+    receiver, url = pair.listen("precv", "--reply", "--forever")
+    peer = start_with_answers(url, window=2, snd_settle_mode=0)
+    peer.send(wire.transfer(1, long_request(1), settled=False))
+    begin_answer(peer)
+    peer.settle(0)
+    assert peer.expect(wire.DISPOSITION)["first"] == 0  # the message
+    open_window(peer)
+    assert peer.expect(wire.TRANSFER)["aborted"]
+    peer.send(wire.transfer(2, long_request(2), settled=False))
+    assert read_answer(peer).correlation_id == "id-2"
+    peer.close()
+    assert finish_precv(receiver).messages["answers"] == 2
+
+
+def test_a_sender_that_goes_before_its_answer_has_come_to_its_end() -> None:
+    """It is aborted on the link that it goes by, which then has those of others."""
+    receiver, url = pair.listen("precv", "--reply", "--forever")
+    asker = wire.connect(url, wire.SENDER).start()
+    peer = start_with_answers(url, window=2)
+    asker.send(wire.transfer(1, long_request(1), settled=False))
+    begin_answer(peer)
+    asker.reset()
+    pair.wait_for(receiver, "error")
+    open_window(peer)
+    assert peer.expect(wire.TRANSFER)["aborted"]
+    peer.send(wire.transfer(1, long_request(2)))
+    assert read_answer(peer).correlation_id == "id-2"
+    peer.close()
+    assert finish_precv(receiver).messages["answers"] == 1
+
+
+def test_a_link_that_goes_before_its_answer_has_come_to_its_end() -> None:
+    """The message has no answer then, or one by the next link, from its beginning."""
+    receiver, url = pair.listen("precv", "--reply", "--forever")
+    peer = start_with_answers(url, window=2)
+    peer.send(wire.transfer(1, long_request(1), settled=False))
+    begin_answer(peer)
+    peer.send(wire.frame(wire.DETACH, handle=1, closed=True))
+    assert peer.expect(wire.DISPOSITION)["first"] == 0
+    attach_answers(peer, name="next", handle=3)
+    peer.expect(wire.ATTACH)
+    peer.grant(100, handle=3, next_incoming_id=2)
+    peer.send(wire.transfer(2, long_request(2), settled=False))
+    assert read_answer(peer).correlation_id == "id-2"
+    peer.close()
+    precv = finish_precv(receiver)
+    assert (precv.messages["answers"], precv.messages["unanswerable"]) == (1, 1)
+
+
+def test_a_run_that_ends_before_an_answer_has_come_to_its_end() -> None:
+    """It is aborted, and its message is not taken."""
+    receiver, url = pair.listen("precv", "--reply")
+    peer = start_with_answers(url, window=2)
+    peer.send(wire.transfer(1, long_request(1), settled=False))
+    begin_answer(peer)
+    pair.send_signal(receiver, pair.signal.SIGINT)
+    peer.answer_close()
+    precv = pair.finish(receiver)
+    assert precv.code == 128 + pair.signal.SIGINT
+    assert precv.messages["answers"] == precv.messages["received"] == 0
+    assert not [f for f in peer.seen if f.code == wire.DISPOSITION]
+
+
 # ---- what has no answer ----
 
 

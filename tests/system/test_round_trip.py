@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import uuid
 
 import pair
 import pytest
 import relay
 from proton import Message, ulong
-from responder import Responder, answer, serve
+from responder import Responder, Server, answer, serve
 
 SETTLE = pytest.mark.parametrize("settle", [[], ["--presettled"]], ids=["unsettled", "presettled"])
 QUICK = ["--close-timeout", "300ms"]
@@ -274,6 +275,42 @@ def test_a_lost_connection(settle: list[str]) -> None:
     assert psend.code == (0 if messages["answered"] == messages["sent"] else 4)
     later = [i for i in psend.intervals if i["start_s"] > 0.5]
     assert sum(i["messages"]["answered"] for i in later) > 0
+
+
+def wait_until_sent(sender: pair.Child, messages: int, settle: list[str]) -> None:
+    """And settled, as its intervals say."""
+    name = "sent" if settle else "accepted"
+    number = done = 0
+    while done < messages:
+        number += 1
+        done += pair.wait_for(sender, "interval", number)["messages"][name]
+    assert done == messages
+
+
+@SETTLE
+@pytest.mark.parametrize("losses", [1, 4])
+def test_answers_that_come_by_a_later_link(settle: list[str], losses: int) -> None:
+    """As from a broker: those of the last loss count, those before it were forgotten."""
+    depth = 5
+    messages = depth * (losses + 1)
+    with socket.create_server((pair.HOST, 0)) as probe:
+        where = f"{pair.HOST}:{probe.getsockname()[1]}"
+    with serve(Server(where, answer, hold=messages)) as server:
+        between = relay.start(where)
+        words = ["--round-trip", "--max-unsettled", str(depth), "-m", str(messages), *settle]
+        sender = pair.start("psend", between.url, "--reconnect", "--interval", "50ms", *words)
+        for loss in range(1, losses + 1):
+            wait_until_sent(sender, depth * loss, settle)
+            while len(server.seen) < depth * loss:
+                pair.wait_for_more(sender, "interval")
+            between.cut()
+        psend = pair.finish(sender)
+    assert len(server.seen) == messages
+    assert psend.summary["connection"]["reconnects"] == losses
+    assert psend.messages["sent"] == messages
+    assert psend.messages["answered"] == round_trips(psend)["count"] == 2 * depth
+    assert psend.messages["unmatched"] == messages - 2 * depth
+    assert psend.code == (0 if losses == 1 else 4)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ static void test_nothing(void **state)
 	(void)state;
 	struct awaited a = {0};
 	assert_null(awaited_find(&a, 0));
-	awaited_give_up(&a);
+	awaited_give_up(&a, 10);
 	add(&a, 0);
 	assert_awaited(&a, 0);
 	assert_null(awaited_find(&a, 1));
@@ -98,8 +98,8 @@ static void test_give_up(void **state)
 	awaited_add(&a, 1, 6, true);
 	awaited_add(&a, 2, 7, false);
 	awaited_add(&a, 3, 8, true);
-	awaited_give_up(&a);
-	awaited_give_up(&a);
+	awaited_give_up(&a, 10);
+	awaited_give_up(&a, 10);
 	assert_int_equal(a.count, 3);
 	assert_int_equal(a.depth, 1);
 	take(&a, 1);
@@ -111,6 +111,35 @@ static void test_give_up(void **state)
 	awaited_free(&a);
 }
 
+/* Of what was given up so many are left, those with the highest numbers, whatever stays. */
+static void test_give_up_again_and_again(void **state)
+{
+	(void)state;
+	enum { LOSSES = 1000, EACH = 20, KEPT = 30 };
+	struct awaited a = {0};
+	uint64_t number = UINT64_MAX / 2; /* never settled: it holds up others for ever */
+	add(&a, ++number);
+	uint64_t first = number;
+	for (unsigned loss = 1; loss <= LOSSES; loss++) {
+		for (unsigned i = 0; i < EACH; i++)
+			awaited_add(&a, number + 1 + i, (int64_t)(number + 6 + i), true);
+		number += EACH;
+		assert_int_equal(a.depth, 1 + EACH);
+		awaited_give_up(&a, KEPT);
+		size_t late = EACH * loss < KEPT ? EACH * loss : KEPT;
+		assert_int_equal(a.depth, 1);
+		assert_int_equal(a.count, 1 + late);
+		for (uint64_t back = 0; back < late; back++)
+			assert_awaited(&a, number - back);
+		assert_null(awaited_find(&a, number - late - (late == EACH)));
+		assert_awaited(&a, first);
+	}
+	assert_true(a.capacity <= 4 * (1 + KEPT + EACH));
+	awaited_give_up(&a, 0);
+	assert_int_equal(a.count, 1);
+	awaited_free(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +147,7 @@ int main(void)
 		cmocka_unit_test(test_a_moving_window),
 		cmocka_unit_test(test_any_order),
 		cmocka_unit_test(test_give_up),
+		cmocka_unit_test(test_give_up_again_and_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

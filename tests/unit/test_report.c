@@ -671,6 +671,32 @@ static void test_hdr_has_what_buckets_do_not_say(void **state)
 	close_output(&o);
 }
 
+/* What was timed, by its name in JSON. */
+static void test_hdr_says_what_it_holds(void **state)
+{
+	(void)state;
+	static const struct {
+		bool sender, asks;
+		const char *line;
+	} RUNS[] = {
+		{false, false, "#[Timing  = latency_ns]"},
+		{true, false, "#[Timing  = settlement_ns]"},
+		{true, true, "#[Timing  = round_trip_ns]"},
+	};
+	static struct report_summary s;
+	make_summary(&s);
+	for (size_t i = 0; i < LENGTH(RUNS); i++) {
+		struct report_run run = make_run(RUNS[i].sender);
+		run.asks = RUNS[i].asks;
+		struct output o;
+		open_output(&o);
+		report_hdr.summary(o.stream, &run, &s);
+		split_lines(&o);
+		assert_has_line(&o, RUNS[i].line);
+		close_output(&o);
+	}
+}
+
 /* ---- sinks ---- */
 
 /* A reader of a pipe waits for each line. */
@@ -801,6 +827,7 @@ int main(void)
 		cmocka_unit_test(test_hdr_lists_percentiles_of_hdrhistogram_alone),
 		cmocka_unit_test(test_hdr_lists_every_bucket),
 		cmocka_unit_test(test_hdr_has_what_buckets_do_not_say),
+		cmocka_unit_test(test_hdr_says_what_it_holds),
 		cmocka_unit_test(test_every_sink_gets_its_format_at_once),
 		cmocka_unit_test(test_a_sink_that_cannot_be_written_fails),
 	};
