@@ -63,6 +63,10 @@ bool answering_answer(struct receiver *r, struct incoming *in, pn_delivery_t *d,
 /* IN's message waits no more: what was begun of its answer is aborted. */
 void answering_abort(struct incoming *in);
 
+/* Whether every answer has left, and has been settled by its peer unless it was sent settled: a
+ * broker may drop what a connection that closes has just brought. */
+bool answering_flushed(const struct receiver *r);
+
 /* A turn begins. */
 void answering_turn(struct receiver *r, int64_t now_ns);
 

@@ -355,6 +355,16 @@ void answering_abort(struct incoming *in)
 		answer_part_abort(&in->answer_to->part);
 }
 
+/* What the library counts: all that was begun and is not settled on both ends. */
+bool answering_flushed(const struct receiver *r)
+{
+	const struct answer_link *l;
+	TAILQ_FOREACH (l, &r->answering.links, next)
+		if (l->link && (pn_link_unsettled(l->link) > 0 || pn_link_queued(l->link) > 0))
+			return false;
+	return true;
+}
+
 /* What waits is tried again. A link that the peer says nothing about has been refused. */
 void answering_turn(struct receiver *r, int64_t now_ns)
 {

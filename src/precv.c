@@ -161,6 +161,7 @@ static enum time_cause turn(void *self, int64_t now_ns)
 
 /* ---- end ---- */
 
+/* The peer may not have settled all answers yet. */
 static bool flushed(void *self)
 {
 	struct receiver *r = self;
@@ -170,7 +171,7 @@ static bool flushed(void *self)
 		incoming_settle(r, in);
 		answering_abort(in); /* its message is not taken, either */
 	}
-	return true;
+	return answering_flushed(r);
 }
 
 static void drain(void *self, int abandon_fd)

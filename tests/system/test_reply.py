@@ -111,6 +111,58 @@ def request(number: int = 1, **fields: Any) -> Message:
     return Message(properties=properties, **settings)
 
 
+class Hesitant(Requester):
+    """Leaves its only answer unsettled for a while, as a broker that writes it to a disk."""
+
+    HESITATES_S = 0.5
+
+    def __init__(self, url: str, settles: bool = True) -> None:
+        super().__init__(url, [request()])
+        self.auto_accept = False
+        self.settles = settles
+        self.has_settled = self.closed_early = False
+
+    def on_message(self, event: Any) -> None:
+        """It has come."""
+        self.answers.append(event.message)
+        self.delivery = event.delivery
+        event.container.schedule(self.HESITATES_S, self)
+
+    def check(self) -> None:
+        """It is for precv to end this."""
+
+    def on_connection_closing(self, event: Any) -> None:
+        """It does."""
+        self.closed_early = not self.has_settled
+        self.connection.close()
+
+    def on_timer_task(self, event: Any) -> None:
+        """Now."""
+        if self.answers and self.settles and not self.has_settled:
+            self.accept(self.delivery)
+            self.has_settled = True
+
+
+def test_answers_are_settled_before_the_end() -> None:
+    """A broker may drop what a connection that closes has just brought."""
+    receiver, url = pair.listen("precv", "--reply", "-m", "1")
+    requester = Hesitant(url)
+    Container(requester).run()
+    precv = pair.finish(receiver)
+    pair.assert_codes([precv], 0)
+    assert len(requester.answers) == 1 and not requester.closed_early
+    assert precv.messages["answers"] == 1
+
+
+def test_answers_that_are_never_settled() -> None:
+    """Are waited for as long as the close timeout says."""
+    receiver, url = pair.listen("precv", "--reply", "-m", "1", "--close-timeout", "300ms")
+    requester = Hesitant(url, settles=False)
+    Container(requester).run()
+    pair.assert_codes([pair.finish(receiver)], 0)
+    assert requester.closed_early
+
+
 @pytest.mark.parametrize("source", ["answers", None], ids=["named", "dynamic"])
 @pytest.mark.parametrize("settled", [False, True], ids=["unsettled", "presettled"])
 def test_a_client_asks(source: str | None, settled: bool) -> None:
