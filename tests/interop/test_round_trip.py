@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 import checks
 import pair
 import pytest
@@ -56,10 +54,9 @@ def test_what_is_left_of_another_run(broker: Broker, queue: str, node: str) -> N
     reply_to = ["--reply-to", broker.queue(node + "-answers")]
     words = ["--round-trip", "-m", "20", *reply_to, "--presettled", "--close-timeout", "100ms"]
     assert pair.run("psend", queue, *words).code == 4
-    receiver = pair.start("precv", queue, "--reply")
+    receiver = pair.start("precv", queue, "--reply", "-m", str(20 + MESSAGES))
     pair.wait_for(receiver, "ready")
     psend = pair.run("psend", queue, "--round-trip", "-m", str(MESSAGES), *reply_to)
-    pair.send_signal(receiver, signal.SIGINT)
     pair.finish(receiver)
     checks.assert_sent(psend, MESSAGES)
     assert psend.messages["answered"] == MESSAGES

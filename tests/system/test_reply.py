@@ -31,8 +31,9 @@ class Requester(MessagingHandler):
         option: LinkOption | None = None,
         expect: int | None = None,
         prefetch: int = 10,
+        auto_accept: bool = True,
     ) -> None:
-        super().__init__(prefetch=prefetch)
+        super().__init__(prefetch=prefetch, auto_accept=auto_accept)
         self.url, self.requests, self.source = url, requests, source
         self.option = option or AtLeastOnce()
         self.expect = len(requests) if expect is None else expect
@@ -117,8 +118,7 @@ class Hesitant(Requester):
     HESITATES_S = 0.5
 
     def __init__(self, url: str, settles: bool = True) -> None:
-        super().__init__(url, [request()])
-        self.auto_accept = False
+        super().__init__(url, [request()], auto_accept=False)
         self.settles = settles
         self.has_settled = self.closed_early = False
 
