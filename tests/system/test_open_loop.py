@@ -21,12 +21,15 @@ QUIET = ("--interval", "0")
 
 
 def assert_rate(result: pair.Result, rate: float, seconds: float) -> None:
-    """Achieved within 0.1 %, or one message. A busy machine may end the run some time later."""
+    """Achieved within 0.1 %, or one message. A busy machine may end the run some time later, and
+    count or not what has become due by then."""
     pacing = result.summary["pacing"]
-    expected = rate * max(seconds, result.summary["wall_s"] if rate < 1000 else 0)
+    expected = rate * seconds
+    within = max(expected / 1000, 1)
+    most = rate * max(seconds, result.summary["wall_s"]) + within
     assert pacing["target_per_s"] == rate
-    assert abs(pacing["due"] - expected) <= max(expected / 1000, 1), pacing
-    assert abs(result.messages["sent"] - expected) <= max(expected / 1000, 1), result.messages
+    assert expected - within <= pacing["due"] <= most, pacing
+    assert expected - within <= result.messages["sent"] <= most, result.messages
     assert abs(pacing["achieved_per_s"] - rate) <= max(rate / 1000, 1 / seconds), pacing
     assert pacing["rate_met"] is True and pacing["missed_for"] is None
 

@@ -143,9 +143,9 @@ static void test_turn_when_readable(void **state)
 		}
 		int64_t took_ns = run(p);
 		assert_int_equal(waitpid(child, NULL, 0), child);
-		assert_in_range(took_ns, 50 * NS_PER_MS, DEADLINE_NS - 1);
+		assert_true(took_ns < DEADLINE_NS);
 		assert_in_range(p->turns, 2, 10);
-		assert_in_range(p->stats.n.time_ns[TIME_PACING], 40 * NS_PER_MS, took_ns);
+		assert_in_range(p->stats.n.time_ns[TIME_PACING], NS_PER_MS, took_ns);
 		close(ends[0]);
 		close(ends[1]);
 		destroy(p);
