@@ -13,7 +13,8 @@ from . import run_files
 from .cells import shown_column
 from .events import Event
 from .histogram import Histogram
-from .metrics import BY_NAME, PRIMARY, batch_times
+from .measured import batch_times
+from .metrics import BY_NAME, PRIMARY
 from .programs import PSEND
 from .results import Point, Results
 from .table import MISSING, Column, finding_of_columns

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from . import experiment, metrics, run_files, store, sustain
+from . import experiment, measured, run_files, store, sustain
 from .failure import Exit, Failure
 from .loads import AXIS, CLOSED, SEARCH, SLO, is_within_reach, step_label
 from .metrics import PRIMARY
@@ -157,7 +157,7 @@ def _backlogs(results: Results, run: Run, peer: run_files.Peer) -> Samples:
     found, backlog = [], 0
     for event in run_files.read(results, run, peer):
         if event["event"] == "interval" and event.get("pacing"):
-            backlog += metrics.backlog(event)
+            backlog += measured.backlog(event)
             if not event["warmup"]:
                 found.append((float(event["end_s"]), float(backlog)))
     return tuple(found)

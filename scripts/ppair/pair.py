@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import facts, host, metrics, phases, secret, peer as peers
+from . import facts, host, measured, metrics, phases, secret, peer as peers
 from .accounting import count, what_is_missing
 from .events import MISSHAPEN, SCHEMA, Event
 from .failure import Exit, Failure
@@ -289,7 +289,7 @@ def _judge(
     precv = [p.summary for p in receivers if p.summary]
     starts = [[p.start for p in group if p.start] for group in (senders, receivers)]
     processors = facts.processors([*starts[0], *starts[1]])
-    outcome.metrics = metrics.measure(psend, precv, spec.by_broker, processors)
+    outcome.metrics = measured.measure(psend, precv, spec.by_broker, processors)
     if spec.shares_queue:
         outcome.metrics["duplicated"] = None  # numbers of several senders are taken for one's
     outcome.facts = facts.of_run(starts[0], starts[1], psend, precv)

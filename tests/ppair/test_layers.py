@@ -31,7 +31,7 @@ STACK: tuple[tuple[str, ...], ...] = (
     ("failure", "events", "histogram", "machine", "ranks", "series", "svg", "table", "url"),
     ("units", "programs", "axes", "spec", "files", "secret", "loads"),  # words
     (  # numbers
-        *("limits", "metrics", "facts", "accounting", "advice", "verdicts", "hgrm", "clock_error"),
+        *("limits", "metrics", "measured", "facts", "accounting", "advice", "verdicts", "hgrm", "clock_error"),
         *("inference", "fits", "credit_fits", "size_cost", "tuning"),
         *("sustain", "slo"),
     ),
@@ -61,7 +61,7 @@ SAME_LAYER = {
     ("spec", "units"),
     ("advice", "clock_error"),
     ("advice", "metrics"),
-    ("metrics", "limits"),
+    ("measured", "limits"),
     ("facts", "limits"),
     ("fits", "inference"),
     ("size_cost", "fits"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sample
 from fake_peer import distribution, interval_event, merged, start_event, summary_event
-from ppair import metrics, page, plots_time, store, tables, tasks_table
+from ppair import measured, page, plots_time, store, tables, tasks_table
 from ppair.axes import Axis
 from ppair.preset_tasks import TASKS
 from ppair.results import Plan, Point, Results, Run
@@ -187,10 +187,10 @@ def test_averages_are_of_all_repetitions_together(tmp_path: Path) -> None:
 
 def test_metrics_of_a_run_are_those_of_its_line() -> None:
     psend = [_summary("psend", 3000, 2.0), _summary("psend", 1000, 2.0)]
-    found = metrics.measure(psend, [_summary("precv", 4000, 2.0)], processors=2)
+    found = measured.measure(psend, [_summary("precv", 4000, 2.0)], processors=2)
     assert found["sent_per_s"] == 2000
     assert found["host_cpu_percent"] == pytest.approx(100 * 3 * 0.5 / 2)
-    assert metrics.measure(psend, [_summary("precv", 4000)])["host_cpu_percent"] is None
+    assert measured.measure(psend, [_summary("precv", 4000)])["host_cpu_percent"] is None
 
 
 # ---- before and after ----
