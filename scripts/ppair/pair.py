@@ -18,7 +18,7 @@ from .accounting import count, what_is_missing
 from .events import MISSHAPEN, SCHEMA, Event
 from .failure import Exit, Failure
 from .peer import Observer, Peer, PeerFailed
-from .programs import PRECV, PSEND
+from .programs import PRECV, PSEND, with_files_of
 from .spec import READY_DEADLINE_S, Spec
 from .units import duration, seconds
 
@@ -82,8 +82,8 @@ def _common(spec: Spec) -> list[str]:
     return ["--clock", "monotonic"] if spec.local else ["--idle-timeout", "1min"]
 
 
-def _argv(spec: Spec, program: str, *more: str) -> tuple[str, ...]:
-    words = spec.psend if program == PSEND else spec.precv
+def _argv(spec: Spec, program: str, name: str, *more: str) -> tuple[str, ...]:
+    words = with_files_of(spec.psend if program == PSEND else spec.precv, name)
     ours = ["--format", "json", "--parent-fd", "0"]
     return (spec.program(program), *_common(spec), *words, *ours, *more)
 
@@ -111,8 +111,8 @@ async def _start(
 ) -> Peer:
     environment = {"LD_LIBRARY_PATH": spec.library_path} if spec.library_path else {}
     where = _host_of(spec, program, index)
-    argv = _argv(spec, program, *more)
     name = f"{program}-{index}"
+    argv = _argv(spec, program, name, *more)
     password = secret.password() if where and spec.authenticates(program) else None
     if password is not None and b"\n" in password:
         what = f"{where}: a password with a line end cannot be sent there; use --password-file"
