@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import clock_error
+from . import clock_error, phases
 from .axes import Axis
 from .cells import decimals_of, fixed, metric_of, percent, shown, shown_column
 from .metrics import KNOWN, METRICS, NOT_ZERO, PRIMARY, Metric
@@ -141,8 +141,8 @@ def _limit(results: Results, point: int) -> str:
 
 def _notes(results: Results) -> list[str]:
     """Of what all good runs share, and of those that are not good."""
-    good = (run.facts for run in results.runs if run.status == GOOD)
-    return [*clock_error.notes(good), *failure_notes(results)]
+    good = [run.facts for run in results.runs if run.status == GOOD]
+    return [*clock_error.notes(good), *phases.notes(good), *failure_notes(results)]
 
 
 def failure_notes(results: Results) -> list[str]:

@@ -11,7 +11,6 @@ from launch import Ended, Launcher
 from ppair import (
     latency_search,
     latency_tables,
-    phases,
     plots,
     plots_load,
     slo,
@@ -316,41 +315,6 @@ def test_refused(ppair: Launcher, fakes: Fakes, words: list[str]) -> None:
     ended = run(ppair, fakes(), *words)
     assert ended.code == 64 and len(ended.lines) == 1 and words[0] in ended.stderr
     assert not (ppair.folder / "out").exists()
-
-
-# ---- senders in step ----
-
-
-def paced(**more: object) -> Spec:
-    return Spec(("--send-rate", "50"), senders=4, **more)  # type: ignore[arg-type]
-
-
-def test_no_two_senders_are_in_phase() -> None:
-    """A quarter of the gap of 20 ms apart."""
-    starts = [int(phases.words(paced(), index, 10**18)[1]) for index in range(4)]
-    assert starts == [10**18 + index * 5_000_000 for index in range(4)]
-
-
-def test_batches_have_longer_gaps() -> None:
-    assert phases.gap_ns(paced().plus(("--batch", "10"))) == 200e6
-
-
-def test_one_seed_is_not_one_schedule_for_all() -> None:
-    found = [phases.words(paced().plus(("--poisson=7",)), i, 0)[2:] for i in range(3)]
-    assert found == [("--poisson=7",), ("--poisson=8",), ("--poisson=9",)]
-    assert len(phases.words(paced().plus(("--poisson",)), 1, 0)) == 2
-
-
-def test_a_start_that_was_given() -> None:
-    assert phases.common_start_ns(paced().plus(("--start-at", "123"))) == 123
-
-
-def test_who_is_not_put_in_step() -> None:
-    """One alone, without a rate, or by another clock."""
-    assert phases.in_step(paced())
-    assert not phases.in_step(Spec(("--send-rate", "50")))
-    assert not phases.in_step(Spec(senders=4))
-    assert not phases.in_step(paced(psend_hosts=("far",)))
 
 
 # ---- results ----

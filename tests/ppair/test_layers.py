@@ -31,7 +31,8 @@ STACK: tuple[tuple[str, ...], ...] = (
     ("failure", "events", "histogram", "machine", "ranks", "series", "svg", "table", "url"),
     ("units", "programs", "axes", "spec", "files", "secret", "loads"),  # words
     (  # numbers
-        *("limits", "metrics", "measured", "facts", "accounting", "advice", "verdicts", "hgrm", "clock_error"),
+        *("limits", "metrics", "measured", "facts", "accounting", "advice", "verdicts"),
+        *("hgrm", "clock_error"),
         *("inference", "fits", "credit_fits", "size_cost", "tuning"),
         *("sustain", "slo"),
     ),
@@ -76,7 +77,9 @@ SAME_LAYER = {
     ("clocks", "host"),
     ("pair", "host"),
     ("pair", "peer"),
+    ("clocks", "phases"),
     ("pair", "phases"),
+    ("store", "phases"),
     ("peer", "host"),
     ("plots_load", "plots_time"),
     ("tables", "provenance"),

@@ -1,4 +1,4 @@
-"""Options of psend and precv that name a file, and those that would take ppair's standard streams."""
+"""Options of psend and precv that name a file, or would take ppair's standard streams."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@ import csv
 import io
 import json
 import statistics
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import sample
-from ppair import cells, clock_error, provenance, store, table, tables
+from ppair import cells, provenance, store, table, tables
 from ppair import results as outcomes
 from ppair.advice import Warning
 from ppair.clock_error import ClockError
@@ -67,7 +67,7 @@ def far(results):
     for index, run in enumerate(results.runs):
         error = ClockError(None, "B-1", 1000 * (30 + index), 1000 * (20 + index), 10_000)
         metrics = {**run.metrics, "latency_error_ns": error.bound_ns}
-        facts = {**run.facts, **clock_error.to_facts({}, {}, error)}
+        facts = {**run.facts, "clock_error": asdict(error)}
         results.runs[index] = replace(run, metrics=metrics, facts=facts)
     return results
 
