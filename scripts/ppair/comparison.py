@@ -14,7 +14,7 @@ from .table import finding
 from .units import digits
 
 SIDES = ("A", "B")
-MIN_EFFECT = 0.01  # a smaller change is no difference
+MIN_EFFECT = 0.01  # a smaller change does not count
 Samples = dict[str, tuple[list[float | None], list[float | None]]]  # by metric: of A, of B
 Compared = dict[str, Comparison]  # by metric
 

@@ -84,6 +84,7 @@ class Comparison:
     ratio: Interval | None
     difference: Interval | None
     p: float | None  # two-sided; adjusted if several metrics share one alpha
+    min_effect: float = 0.0  # of a ratio: a difference that is smaller does not count
 
 
 # ---- intervals ----
@@ -228,6 +229,7 @@ def _measure(
 def _judge(comparison: Comparison, alpha: float, min_effect: float, shared: int = 1) -> Comparison:
     """With a verdict, from a p that has been adjusted for SHARED tests."""
     ratio, difference, p = comparison.ratio, comparison.difference, comparison.p
+    comparison = replace(comparison, min_effect=min_effect)
     if p is None:
         return comparison
     if shared * ranks.least_p(comparison.count_a, comparison.count_b, comparison.paired) >= alpha:
@@ -298,7 +300,7 @@ def words(comparison: Comparison, name: str = "B", better: int = 0) -> str:
     none = 0.0 if comparison.ratio is None else 1.0  # what no change would be
     size, low, high = (value - none for value in (change.value, change.low, change.high))
     if comparison.verdict is Verdict.SAME:
-        return f"no difference ({_limits(low, high, comparison.ratio is not None)})"
+        return _words_of_none(comparison, size, low, high)
     direction = "higher" if size > 0 else "lower"
     low, high = sorted((abs(low), abs(high)))
     if comparison.ratio is None:
@@ -311,9 +313,20 @@ def words(comparison: Comparison, name: str = "B", better: int = 0) -> str:
     return f"{name} is {text}{judged if better else ''}"
 
 
-def _limits(low: float, high: float, is_share: bool) -> str:
+def _words_of_none(comparison: Comparison, size: float, low: float, high: float) -> str:
+    """Of what is not called a difference: as there is none to be seen; it is too small to count; or
+    it is not certain, as the interval leaves out no change and the rank test does not."""
+    is_share = comparison.ratio is not None
     if low == high == 0:
-        return "equal" if is_share else "both 0"
+        return "no difference (equal)" if is_share else "no difference (both 0)"
+    limits = f"{low:+.4g} .. {high:+.4g}"
     if is_share:
-        return f"within {100 * low:+.1f} % .. {100 * high:+.1f} %"
-    return f"within {low:+.4g} .. {high:+.4g}"
+        limits = f"{100 * low:+.1f} % .. {100 * high:+.1f} %"
+    if low <= 0 <= high:
+        return f"no difference (within {limits})"
+    if is_share and abs(size) < comparison.min_effect:
+        return (
+            f"{100 * size:+.2g} % ({100 * low:+.2g} % .. {100 * high:+.2g} %), and less than "
+            f"{100 * comparison.min_effect:g} % does not count"
+        )
+    return f"not certain: {limits} by the interval, but by the rank test it may be chance"

@@ -357,7 +357,7 @@ def _made(verdict: Verdict, ratio: tuple | None, difference: tuple | None = None
         return Interval(*three, 10) if three else None
 
     return Comparison(
-        verdict, True, 10, 10, 6, 1.0, 1.0, interval(ratio), interval(difference), 0.001
+        verdict, True, 10, 10, 6, 1.0, 1.0, interval(ratio), interval(difference), 0.001, 0.01
     )
 
 
@@ -414,6 +414,28 @@ def test_gates(verdict: Verdict, ratio: tuple, limit: float, better: int, crosse
         (Verdict.DIFFERENT, None, (-7, -9, -4), -1, "B is 7 lower (4 .. 9), better"),
         (Verdict.SAME, None, (0, 0, 3.5), -1, "no difference (within +0 .. +3.5)"),
         (Verdict.SAME, (1, 1, 1), None, 0, "no difference (equal)"),
+        (Verdict.SAME, None, (0, 0, 0), 0, "no difference (both 0)"),
+        (
+            Verdict.SAME,
+            (1.001, 1.0002, 1.012),
+            None,
+            1,
+            "+0.1 % (+0.02 % .. +1.2 %), and less than 1 % does not count",
+        ),
+        (
+            Verdict.SAME,
+            (0.97, 0.95, 0.99),
+            None,
+            1,
+            "not certain: -5.0 % .. -1.0 % by the interval, but by the rank test it may be chance",
+        ),
+        (
+            Verdict.SAME,
+            None,
+            (3, 1, 5),
+            0,
+            "not certain: +1 .. +5 by the interval, but by the rank test it may be chance",
+        ),
         (
             Verdict.TOO_FEW,
             (1, 1, 1),
@@ -427,3 +449,21 @@ def test_words(
     verdict: Verdict, ratio: tuple | None, difference: tuple | None, better: int, text: str
 ) -> None:
     assert words(_made(verdict, ratio, difference), "B", better) == text
+
+
+def test_no_difference_is_said_only_where_the_interval_has_no_change_in_it() -> None:
+    """Whatever the values and the reason; so nobody can read it as the contrary of its interval."""
+    random = np.random.default_rng(5)
+    said = set()
+    for _ in range(300):
+        shift = random.choice([0.0, 0.004, 0.008, 0.02])
+        a = list(random.normal(1000, 15, 12))
+        b = list(random.normal(1000 * (1 + shift), 15, 12))
+        found = compare(a, b, paired=True, alpha=0.01, seed=0)
+        assert found.ratio
+        text = words(found)
+        kind = next(k for k in ("no difference", "not count", "not certain", "B is") if k in text)
+        said.add(kind)
+        within = found.ratio.low <= 1 <= found.ratio.high
+        assert (kind == "no difference") == within, text
+    assert said == {"no difference", "not count", "not certain", "B is"}
