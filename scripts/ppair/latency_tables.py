@@ -148,7 +148,7 @@ def step_table(loop: Step | None, steps: list[Step]) -> dict[str, Any]:
         *(_times(f"lat {name} us", [row.latency_ns[name] for row in rows]) for name in PERCENTILES),
     ]
     if any(row.settlement_p99_ns is not None for row in rows):
-        columns.append(_times("settled p99 us", [row.settlement_p99_ns for row in rows]))
+        columns.append(_times("settle p99 us", [row.settlement_p99_ns for row in rows]))
     columns += [
         _times("delay p99 us", [row.send_delay_p99_ns for row in rows]),
         ("kept up", [KEPT_UP[row.kept_up] for row in rows]),
@@ -164,8 +164,8 @@ def _notes(loop: Step | None, rows: list[Step]) -> Iterator[str]:
     text = "Latency is from when a message was due until it was received; delay, until it was sent."
     if any(row.settlement_p99_ns is not None for row in rows):
         text += (
-            " Settled is from the actual sending to the peer's answer, as a closed loop has it: "
-            "it does not see the delay."
+            " Settlement is from the actual sending to the peer's disposition, as a closed loop "
+            "has it: it does not see the delay."
         )
     yield text
     if loop and not loop.why:

@@ -56,19 +56,13 @@ METRICS: tuple[Metric, ...] = (
         seen=NOT_ZERO,
     ),
     Metric("latency_negative", "lat < 0", "latencies below 0", -1, seen=NOT_ZERO),
-    Metric("settlement_p50_ns", "rtt p50 us", "settlement p50, us", -1, _US, False, seen=KNOWN),
-    Metric("settlement_p99_ns", "rtt p99 us", "settlement p99, us", -1, _US, False, seen=KNOWN),
-    Metric("settlement_max_ns", "rtt max us", "settlement maximum, us", -1, _US, False),
+    Metric("settlement_p50_ns", "settle p50 us", "settlement p50, us", -1, _US, False, seen=KNOWN),
+    Metric("settlement_p99_ns", "settle p99 us", "settlement p99, us", -1, _US, False, seen=KNOWN),
+    Metric("settlement_max_ns", "settle max us", "settlement maximum, us", -1, _US, False),
     # with --round-trip
-    Metric(
-        "round_trip_p50_ns", "answer p50 us", "round trip p50, us", -1, _US, False, seen=KNOWN
-    ),
-    Metric(
-        "round_trip_p99_ns", "answer p99 us", "round trip p99, us", -1, _US, False, seen=KNOWN
-    ),
-    Metric(
-        "round_trip_max_ns", "answer max us", "round trip maximum, us", -1, _US, False, seen=KNOWN
-    ),
+    Metric("round_trip_p50_ns", "rtt p50 us", "round trip p50, us", -1, _US, False, seen=KNOWN),
+    Metric("round_trip_p99_ns", "rtt p99 us", "round trip p99, us", -1, _US, False, seen=KNOWN),
+    Metric("round_trip_max_ns", "rtt max us", "round trip maximum, us", -1, _US, False, seen=KNOWN),
     Metric("unmatched", "unmatched", "answers to nothing", -1, compared=False, seen=NOT_ZERO),
     Metric(
         *("unanswerable", "unanswerable", "messages that could not be answered", -1),
@@ -97,9 +91,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("rate_met", "rate met", "whether the rate was held", 1, compared=False),  # or a warning
     # with --batch, and --tsc
     Metric("batches", "batches", "batches settled", 0, compared=False, seen=KNOWN),
-    Metric(
-        "batch_first_p50_ns", "first p50 ns", "first settled p50, ns", -1, 1, False, seen=KNOWN
-    ),
+    Metric("batch_first_p50_ns", "first p50 ns", "first settled p50, ns", -1, 1, False, seen=KNOWN),
     Metric("batch_p50_ns", "batch p50 ns", "time of a batch p50, ns", -1, 1, False, seen=KNOWN),
     Metric("batch_p99_ns", "batch p99 ns", "time of a batch p99, ns", -1, 1, False, seen=KNOWN),
     Metric(

@@ -201,7 +201,7 @@ def test_a_kind_that_does_not_exist_is_refused():
 
 def test_distribution_is_that_of_the_merged_histograms(single):
     latency, settlement = plots_time.distribution_curves(single)
-    assert (latency.label, settlement.label) == ("latency", "round trip (settlement)")
+    assert (latency.label, settlement.label) == ("latency", "settlement")
     merged = run_files.distribution(single, single.good(0), "precv")
     assert merged.count == sum(
         run_files.first(single, run, peer, "summary")["latency_ns"]["count"]

@@ -148,8 +148,8 @@ def test_answers_come_before_settlement(tmp_path: Path) -> None:
     assert found["trip_mean_ns"] == found["trip_p50_ns"] == 100_000
     assert found["settlement_p50_ns"] == 200
     curves = {curve.label: curve.points[-1] for curve in plots_time.distribution_curves(results)}
-    assert curves["round trip (answer)"] == (10, 100.0)
-    assert curves["round trip (settlement)"] == (10, 0.2)
+    assert curves["round trip"] == (10, 100.0)
+    assert curves["settlement"] == (10, 0.2)
 
 
 def test_what_does_not_exist_is_not_zero(tmp_path: Path) -> None:
