@@ -346,5 +346,4 @@ RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "clock-error": _clock_error,
     "negative-latency": _negative_latency,
 }
-CODES = tuple(RULES)
 TOLD_BY = {"latency": ("backlog", "rate-missed")}  # a command tells of these in its own words

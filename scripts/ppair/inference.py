@@ -94,34 +94,6 @@ def _known(values: Values) -> Array:
     return np.array([value for value in values if value is not None], dtype=float)
 
 
-def mean_interval(values: Values, confidence: float = 0.95) -> Interval | None:
-    """The mean, with Student's t; None below two values."""
-    known = _known(values)
-    n = len(known)
-    if n < 2:
-        return None
-    mean = float(known.mean())
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * known.std(ddof=1)) / math.sqrt(n)
-    return Interval(mean, mean - half, mean + half, n)
-
-
-def median_interval(values: Values, confidence: float = 0.95) -> Interval | None:
-    """The median, between order statistics, for any distribution.
-
-    The k-th smallest and k-th largest of n values miss the median with a probability of
-    2 P(Binomial(n, 1/2) < k); k is the largest for which that is at most 1 - confidence. None if
-    there is none: with 95 %, below 6 values. (Conover, Practical Nonparametric Statistics, 3.2.)
-    """
-    known = np.sort(_known(values))
-    n = len(known)
-    k = int(stats.binom.ppf((1 - confidence) / 2, n, 0.5)) if n else 0
-    while k > 0 and 2 * stats.binom.cdf(k - 1, n, 0.5) > 1 - confidence:
-        k -= 1
-    if k == 0:
-        return None
-    return Interval(float(np.median(known)), float(known[k - 1]), float(known[n - k]), n)
-
-
 # ---- comparing ----
 
 

@@ -62,37 +62,6 @@ def flagged(
     return sum(one.verdict is Verdict.DIFFERENT for one in found)
 
 
-# ---- intervals ----
-
-
-def test_mean_interval_is_students() -> None:
-    values = [3.0, 4.5, 2.0, 8.0, 5.5]
-    found = inference.mean_interval(values, 0.9)
-    limits = stats.t.interval(0.9, 4, loc=np.mean(values), scale=stats.sem(values))
-    assert found is not None and found.count == 5
-    assert (found.value, found.low, found.high) == pytest.approx((4.6, *limits))
-
-
-def test_mean_interval_leaves_out_none() -> None:
-    assert inference.mean_interval([1, None, 3]) == inference.mean_interval([1.0, 3.0])
-    assert inference.mean_interval([1, None]) is None
-    assert inference.mean_interval([]) is None
-
-
-def test_median_interval_is_between_order_statistics() -> None:
-    # 2 (1 + 10) / 2^10 = 2.1 % lie outside of the second ones, 2 (1 + 10 + 45) / 2^10 too many
-    assert inference.median_interval(list(range(10))) == Interval(4.5, 1, 8, 10)
-    assert inference.median_interval([1, 9, 2, 8, 3, 7]) == Interval(5, 1, 9, 6)
-    assert inference.median_interval([1, 9, 2, 8, 3]) is None
-    assert inference.median_interval([]) is None
-
-
-def test_median_interval_covers() -> None:
-    random = np.random.default_rng(1)
-    found = [inference.median_interval(list(random.lognormal(0, 1, 15))) for _ in range(500)]
-    assert sum(one is not None and one.low <= 1 <= one.high for one in found) >= 0.94 * 500
-
-
 # ---- rank tests ----
 
 

@@ -322,7 +322,7 @@ def test_refused(ppair: Launcher, fakes: Fakes, words: list[str]) -> None:
 def test_an_objective_says_why_it_was_not_looked_for(tmp_path: Path) -> None:
     results = Results(tmp_path, store.Plan("latency", "T", (), (), 0, 0), (), {}, 0)
     results.why = "interrupted by SIGINT"
-    search = latency_search.Search(
+    search = latency_search.RateSearch(
         results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0  # type: ignore[arg-type]
     )
     search.slo = slo.Slo("p99", 10**9)
@@ -335,7 +335,7 @@ def test_probes_that_do_not_meet_an_objective(
 ) -> None:
     """Are told of beside the steps that all do."""
     results = Results(tmp_path, store.Plan("latency", "T", (), (), 0, 0), (), {}, 0)
-    search = latency_search.Search(
+    search = latency_search.RateSearch(
         results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0  # type: ignore[arg-type]
     )
     search.slo = slo.Slo("p99", 10**6)
@@ -351,7 +351,7 @@ def test_probes_that_do_not_meet_an_objective(
 def test_interrupted_at_first(tmp_path: Path) -> None:
     """Nothing is lost, and what there is can be shown."""
     results = Results(tmp_path, store.Plan("latency", "T", (), (), 0, 0), (), {}, 0)
-    search = latency_search.Search(
+    search = latency_search.RateSearch(
         results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0  # type: ignore[arg-type]
     )
     found = latency_tables.findings(search)
