@@ -218,7 +218,7 @@ static void text_summary(FILE *out, const struct report_run *run, const struct r
 	text_timing(
 		out, run, run->sender ? "settlement" : "latency", &s->total.stats, TIMING_LATENCY);
 	text_timing(out, run, "send delay", &s->total.stats, TIMING_SEND_DELAY);
-	text_timing(out, run, "answer", &s->total.stats, TIMING_ROUND_TRIP);
+	text_timing(out, run, "round trip", &s->total.stats, TIMING_ROUND_TRIP);
 	text_timing(out, run, "first of batch", &s->total.stats, TIMING_BATCH_FIRST);
 	text_timing(out, run, "last of batch", &s->total.stats, TIMING_BATCH_LAST);
 	text_ticks(out, run, &s->total);

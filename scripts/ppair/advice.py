@@ -304,8 +304,8 @@ def _clock_error(results: Results) -> Iterator[Warning]:
             "clock-error",
             f"{clock_error.words(error)}; that is {100 * _clock_error_share(worst):.0f} % of its "
             f"p50{_about(results, points)}",
-            "have both hosts keep one time (chronyd, ptp4l); what is measured on one clock, as the "
-            "settlement's round trip is, has no such error",
+            "have both hosts keep one time (chronyd, ptp4l); what is measured on one clock, as "
+            "settlement and round trips are, has no such error",
             tuple(points),
         )
 
@@ -346,5 +346,4 @@ RULES: dict[str, Callable[[Results], Iterator[Warning]]] = {
     "clock-error": _clock_error,
     "negative-latency": _negative_latency,
 }
-CODES = tuple(RULES)
 TOLD_BY = {"latency": ("backlog", "rate-missed")}  # a command tells of these in its own words

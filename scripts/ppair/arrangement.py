@@ -127,7 +127,7 @@ def _given(word: str, rest: list[str], folder: Path) -> Given:
     if option is None:
         raise usage(f"{name}: unknown option, of ppair, psend and precv alike; see --help")
     if option.name in programs.RESERVED:
-        raise usage(f"{option.name}: {programs.reserved_why(option.name)}")
+        raise usage(f"{option.name}: {programs.RESERVED[option.name]}")
     targets = tuple(program for program, options in known.items() if option.name in options)
     if option.name in programs.SENDERS_ALONE and PSEND in targets and len(targets) > 1:
         targets = (PSEND,)

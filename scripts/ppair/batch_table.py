@@ -13,7 +13,8 @@ from . import run_files
 from .cells import shown_column
 from .events import Event
 from .histogram import Histogram
-from .metrics import BY_NAME, PRIMARY, batch_times
+from .measured import batch_times
+from .metrics import BY_NAME, PRIMARY
 from .programs import PSEND
 from .results import Point, Results
 from .table import MISSING, Column, finding_of_columns
@@ -47,7 +48,7 @@ def of_point(results: Results, point: Point, size: str, variant: str) -> Batches
     summaries: list[Event] = []
     for run in results.good(point.id):
         for peer in run_files.peers(run, PSEND):
-            summary = run_files.first(results, run, peer, "summary")
+            summary = run_files.summary(results, run, peer)
             summaries += [summary] if summary else []
     medians = {
         name: found.median if (found := results.aggregate(point.id, name)) else None

@@ -106,14 +106,13 @@ def _between(sender: Host, receiver: Host, offsets: Offsets) -> ClockError:
 # ---- in a run's facts ----
 
 
-def to_facts(before: Offsets, after: Offsets, error: ClockError) -> dict[str, Any]:
-    """Members, in JSON's shapes."""
+def to_facts(before: Offsets, after: Offsets) -> list[dict[str, Any]]:
+    """The member `clocks`, in JSON's shapes."""
     hosts = list(dict.fromkeys([*before, *after]))
-    clocks = [
+    return [
         {"host": host, "before": _json(before.get(host)), "after": _json(after.get(host))}
         for host in hosts
     ]
-    return {"clocks": clocks, "clock_error": asdict(error)}
 
 
 def _json(offset: Offset | None) -> dict[str, Any] | None:
@@ -121,7 +120,7 @@ def _json(offset: Offset | None) -> dict[str, Any] | None:
 
 
 def of_facts(facts: Mapping[str, Any]) -> ClockError | None:
-    """What to_facts() has put there; None if all programs had one clock, or nobody looked.
+    """The member `clock_error`; None if all programs had one clock, or nobody looked.
 
     Raises TypeError or ValueError if it is not as it was written.
     """

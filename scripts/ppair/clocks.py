@@ -11,9 +11,10 @@ import shlex
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from typing import IO, Any
 
-from . import clock_error, host
+from . import clock_error, host, phases
 from .clock_error import Host, Offset, Trip
 from .programs import PRECV, PSEND
 from .spec import Spec
@@ -55,7 +56,8 @@ def pairs(spec: Spec) -> list[tuple[Host, Host]]:
 async def measure(spec: Spec) -> dict[str, Offset]:
     """Of each host whose clock matters, from ours."""
     ends = [pair for pair in pairs(spec) if pair[0] != pair[1]]
-    hosts = list(dict.fromkeys(where for pair in ends for where in pair if where is not None))
+    named = [*(where for pair in ends for where in pair), *phases.hosts(spec)]
+    hosts = [where for where in dict.fromkeys(named) if where is not None]
     offsets = await asyncio.gather(*(of_host(where) for where in hosts))
     return dict(zip(hosts, offsets))
 
@@ -68,13 +70,17 @@ def record(
     metrics: dict[str, Any],
 ) -> None:
     """Puts what was measured into the FACTS and METRICS of a run, if it had several clocks."""
+    if before or after:
+        facts["clocks"] = clock_error.to_facts(before, after)
+    if metrics:
+        facts |= phases.to_facts(spec, before, after)
     error = clock_error.worst(pairs(spec), before, after)
     if error is None:
         return
     if "monotonic" in (spec.option(program, "--clock") for program in (PSEND, PRECV)):
         why = "--clock monotonic is another clock on each host"
         error = clock_error.ClockError(error.sender, error.receiver, None, why=why)
-    facts |= clock_error.to_facts(before, after, error)
+    facts["clock_error"] = asdict(error)
     if metrics:
         metrics["latency_error_ns"] = error.bound_ns
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from . import cells, inference, loads, metrics, tables
+from . import cells, inference, loads, metrics
 from .inference import Comparison, Interval
 from .metrics import COMPARED, PRIMARY, Metric
 from .results import Point, Results
@@ -14,7 +14,7 @@ from .table import finding
 from .units import digits
 
 SIDES = ("A", "B")
-MIN_EFFECT = 0.01  # a smaller change is no difference
+MIN_EFFECT = 0.01  # a smaller change does not count
 Samples = dict[str, tuple[list[float | None], list[float | None]]]  # by metric: of A, of B
 Compared = dict[str, Comparison]  # by metric
 
@@ -87,7 +87,7 @@ def compare(samples: Samples, paired: bool, min_effect: float) -> Compared:
         for name, (a, b) in samples.items()
         if any(v is not None for v in a)
         and any(v is not None for v in b)
-        and (name not in tables.TROUBLE or any(a) or any(b))
+        and (metrics.BY_NAME[name].seen is not metrics.NOT_ZERO or any(a) or any(b))
     }
     return inference.compare_all(known, PRIMARY, paired=paired, min_effect=min_effect, seed=0)
 

@@ -23,8 +23,9 @@ FAILURES_MAX = 3
 
 
 @dataclass
-class Search:
-    """What has been measured: (round, credit, log of the rate), and where it is recorded."""
+class WindowSearch:
+    """For a credit window: what has been measured, (round, credit, log of the rate), and where that
+    is recorded."""
 
     results: Results
     base: Spec
@@ -40,7 +41,7 @@ class Search:
     size: int | None = None  # the answer, when it is decided
 
 
-async def steps(search: Search) -> None:
+async def steps(search: WindowSearch) -> None:
     """A scan of all windows and grants, rounds near the answer, and a few of the answer itself."""
     everything = [*tuning.windows(search.max_credit), *tuning.grants(search.max_credit)]
     for _ in range(SCAN_ROUNDS):
@@ -58,7 +59,7 @@ async def steps(search: Search) -> None:
         await _round(search, tuning.answers(search.size, search.max_credit))
 
 
-async def _round(search: Search, credits: Iterable[Credit]) -> None:
+async def _round(search: WindowSearch, credits: Iterable[Credit]) -> None:
     """Each of them once, in an order of its own."""
     order = list(credits)
     search.chance.shuffle(order)
@@ -76,7 +77,7 @@ async def _round(search: Search, credits: Iterable[Credit]) -> None:
     search.rounds += 1
 
 
-def _point(search: Search, credit: Credit) -> int:
+def _point(search: WindowSearch, credit: Credit) -> int:
     """The number of its point, made when it is first needed."""
     if credit not in search.points:
         number = len(search.points)

@@ -116,7 +116,7 @@ async def _run_pair(spec: Spec, folder: Path, outcome: Outcome, observer: Observ
     """With a look at the clocks of other hosts before it and after it, while nothing runs."""
     before, after = await clocks.measure(spec), {}
     try:
-        await pair.run(spec, folder, outcome, observer)
+        await pair.run(spec, folder, outcome, observer, before)
         if outcome.good:
             after = await clocks.measure(spec)
     finally:

@@ -5,7 +5,8 @@ busy; `cpus`: pairs of a program and the list of processors it was bound to, Non
 `hosts`: how many machines; `cpu_count`: of the smallest of them; `flight_bytes`: message bodies
 that the credit window lets be on their way; `bound_bytes`: what psend's queue and the socket
 buffers hold, None if the kernel does not say; `missing`: what does not add up in the accounts, None
-if they do; and of programs on several hosts `clocks` and `clock_error`, which clocks.py measures.
+if they do; of programs on several hosts `clocks` and `clock_error`, which clocks.py measures, and
+`phases`, of senders in open loop.
 """
 
 from __future__ import annotations

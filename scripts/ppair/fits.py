@@ -161,11 +161,6 @@ class LevelFit:
 Observation = tuple[int, Hashable, float]
 
 
-def level_effects(observations: Sequence[Observation]) -> dict[Hashable, Effect]:
-    """`level_fit` without the covariance."""
-    return level_fit(observations).effects
-
-
 def level_fit(observations: Sequence[Observation]) -> LevelFit:
     """Level and block effects from (block, level, log value): y = level + block + noise.
 

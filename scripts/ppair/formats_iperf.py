@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from . import facts, metrics, run_files
+from . import facts, measured, run_files
 from .events import Event
 from .programs import PRECV, PSEND
 from .results import Peer, Point, Results, Run
@@ -196,7 +196,7 @@ def _total(summaries: Sequence[Event]) -> Document:
     if not summaries:
         names = ("start", "end", "seconds", "bytes", "bits_per_second")
         return {**dict.fromkeys(names), "sender": True}
-    span_s = metrics.common_span_s(summaries) or 0.0
+    span_s = measured.common_span_s(summaries) or 0.0
     content = sum(summary["content_bytes"] for summary in summaries)
     return {**_amount(0.0, span_s, content), "sender": True}
 

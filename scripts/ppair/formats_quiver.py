@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import facts, metrics, run_files
+from . import facts, measured, run_files
 from .events import Event
 from .histogram import Histogram
 from .programs import PRECV, PSEND
@@ -103,7 +103,7 @@ def _times_ms(events: Sequence[dict[str, Event]]) -> tuple[int | None, int | Non
 def _count(events: Sequence[dict[str, Event]]) -> Document:
     summaries = [e["summary"] for e in events]
     count = sum(summary["measured_messages"] for summary in summaries)
-    span_s = metrics.common_span_s(summaries)
+    span_s = measured.common_span_s(summaries)
     return {"message_count": count, "message_rate": round(count / span_s) if span_s else None}
 
 

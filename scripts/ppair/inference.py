@@ -84,6 +84,7 @@ class Comparison:
     ratio: Interval | None
     difference: Interval | None
     p: float | None  # two-sided; adjusted if several metrics share one alpha
+    min_effect: float = 0.0  # of a ratio: a difference that is smaller does not count
 
 
 # ---- intervals ----
@@ -91,34 +92,6 @@ class Comparison:
 
 def _known(values: Values) -> Array:
     return np.array([value for value in values if value is not None], dtype=float)
-
-
-def mean_interval(values: Values, confidence: float = 0.95) -> Interval | None:
-    """The mean, with Student's t; None below two values."""
-    known = _known(values)
-    n = len(known)
-    if n < 2:
-        return None
-    mean = float(known.mean())
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1) * known.std(ddof=1)) / math.sqrt(n)
-    return Interval(mean, mean - half, mean + half, n)
-
-
-def median_interval(values: Values, confidence: float = 0.95) -> Interval | None:
-    """The median, between order statistics, for any distribution.
-
-    The k-th smallest and k-th largest of n values miss the median with a probability of
-    2 P(Binomial(n, 1/2) < k); k is the largest for which that is at most 1 - confidence. None if
-    there is none: with 95 %, below 6 values. (Conover, Practical Nonparametric Statistics, 3.2.)
-    """
-    known = np.sort(_known(values))
-    n = len(known)
-    k = int(stats.binom.ppf((1 - confidence) / 2, n, 0.5)) if n else 0
-    while k > 0 and 2 * stats.binom.cdf(k - 1, n, 0.5) > 1 - confidence:
-        k -= 1
-    if k == 0:
-        return None
-    return Interval(float(np.median(known)), float(known[k - 1]), float(known[n - k]), n)
 
 
 # ---- comparing ----
@@ -228,6 +201,7 @@ def _measure(
 def _judge(comparison: Comparison, alpha: float, min_effect: float, shared: int = 1) -> Comparison:
     """With a verdict, from a p that has been adjusted for SHARED tests."""
     ratio, difference, p = comparison.ratio, comparison.difference, comparison.p
+    comparison = replace(comparison, min_effect=min_effect)
     if p is None:
         return comparison
     if shared * ranks.least_p(comparison.count_a, comparison.count_b, comparison.paired) >= alpha:
@@ -298,7 +272,7 @@ def words(comparison: Comparison, name: str = "B", better: int = 0) -> str:
     none = 0.0 if comparison.ratio is None else 1.0  # what no change would be
     size, low, high = (value - none for value in (change.value, change.low, change.high))
     if comparison.verdict is Verdict.SAME:
-        return f"no difference ({_limits(low, high, comparison.ratio is not None)})"
+        return _words_of_none(comparison, size, low, high)
     direction = "higher" if size > 0 else "lower"
     low, high = sorted((abs(low), abs(high)))
     if comparison.ratio is None:
@@ -311,9 +285,20 @@ def words(comparison: Comparison, name: str = "B", better: int = 0) -> str:
     return f"{name} is {text}{judged if better else ''}"
 
 
-def _limits(low: float, high: float, is_share: bool) -> str:
+def _words_of_none(comparison: Comparison, size: float, low: float, high: float) -> str:
+    """Of what is not called a difference: as there is none to be seen; it is too small to count; or
+    it is not certain, as the interval leaves out no change and the rank test does not."""
+    is_share = comparison.ratio is not None
     if low == high == 0:
-        return "equal" if is_share else "both 0"
+        return "no difference (equal)" if is_share else "no difference (both 0)"
+    limits = f"{low:+.4g} .. {high:+.4g}"
     if is_share:
-        return f"within {100 * low:+.1f} % .. {100 * high:+.1f} %"
-    return f"within {low:+.4g} .. {high:+.4g}"
+        limits = f"{100 * low:+.1f} % .. {100 * high:+.1f} %"
+    if low <= 0 <= high:
+        return f"no difference (within {limits})"
+    if is_share and abs(size) < comparison.min_effect:
+        return (
+            f"{100 * size:+.2g} % ({100 * low:+.2g} % .. {100 * high:+.2g} %), and less than "
+            f"{100 * comparison.min_effect:g} % does not count"
+        )
+    return f"not certain: {limits} by the interval, but by the rank test it may be chance"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from . import experiment, metrics, run_files, store, sustain
+from . import experiment, measured, run_files, store, sustain
 from .failure import Exit, Failure
 from .loads import AXIS, CLOSED, SEARCH, SLO, is_within_reach, step_label
 from .metrics import PRIMARY
@@ -32,8 +32,9 @@ OPEN_LOOP = {"--poisson": False, "--catch-up": True, "--batch": True, "--send-ra
 
 
 @dataclass
-class Search:
-    """What is to be measured, what has been, and where it is recorded."""
+class RateSearch:
+    """For rates that a path sustains, with the steps below them: what is to be measured, what has
+    been, and where it is recorded."""
 
     results: Results
     base: Spec
@@ -57,7 +58,7 @@ class Search:
         return sustain.bracket(self.trials).low_per_s
 
 
-async def measure(search: Search) -> None:
+async def measure(search: RateSearch) -> None:
     """All of it, in this order."""
     closed = await _run(search, CLOSED, None, search.probe)
     first = closed.metrics[PRIMARY] if closed.status == GOOD else _received_per_s(search, closed)
@@ -77,7 +78,7 @@ async def measure(search: Search) -> None:
 # ---- runs ----
 
 
-async def _run(search: Search, label: str, rate: float | None, words: Sequence[str]) -> Run:
+async def _run(search: RateSearch, label: str, rate: float | None, words: Sequence[str]) -> Run:
     """One more run of the point with that label; RATE of all senders together."""
     results = search.results
     point = next((p for p in results.plan.points if p.values[AXIS] == label), None)
@@ -98,13 +99,13 @@ async def _run(search: Search, label: str, rate: float | None, words: Sequence[s
     return run
 
 
-def _received_per_s(search: Search, run: Run) -> float | None:
+def _received_per_s(search: RateSearch, run: Run) -> float | None:
     """Where so many messages were on their way that they were not all settled in time: a path that
     is slow, but for which there are rates. None if the run failed otherwise, or nothing came."""
     if run.exit_code != Exit.SHORT:
         return None
     peers = run_files.peers(run, PRECV)
-    found = [run_files.first(search.results, run, peer, "summary") for peer in peers]
+    found = [run_files.summary(search.results, run, peer) for peer in peers]
     return math.fsum(summary["messages_per_s"] or 0.0 for summary in found if summary) or None
 
 
@@ -148,7 +149,7 @@ def seen(results: Results, run: Run) -> Seen:
 
 
 def _span_s(results: Results, run: Run, peer: run_files.Peer) -> float:
-    summary = run_files.first(results, run, peer, "summary")
+    summary = run_files.summary(results, run, peer)
     return float(summary["wall_s"]) if summary else 0.0
 
 
@@ -157,7 +158,7 @@ def _backlogs(results: Results, run: Run, peer: run_files.Peer) -> Samples:
     found, backlog = [], 0
     for event in run_files.read(results, run, peer):
         if event["event"] == "interval" and event.get("pacing"):
-            backlog += metrics.backlog(event)
+            backlog += measured.backlog(event)
             if not event["warmup"]:
                 found.append((float(event["end_s"]), float(backlog)))
     return tuple(found)
@@ -176,7 +177,7 @@ def _latencies(results: Results, run: Run, peer: run_files.Peer) -> Samples:
 # ---- searches ----
 
 
-async def _find_sustainable(search: Search, first: float) -> None:
+async def _find_sustainable(search: RateSearch, first: float) -> None:
     """Beyond its budget while no rate is sustained: then it goes down, and that comes to an end."""
     deadline_s = time.monotonic() + search.budget_s
     while True:
@@ -190,7 +191,7 @@ async def _find_sustainable(search: Search, first: float) -> None:
         search.trials.append(Trial(rate, passed, run.metrics.get(PRIMARY)))
 
 
-async def _find_slo(search: Search, slo: Slo) -> None:
+async def _find_slo(search: RateSearch, slo: Slo) -> None:
     """Between the steps; not at all if all that are sustained meet it."""
     sustainable = search.sustainable_per_s
     assert sustainable
@@ -211,14 +212,14 @@ async def _find_slo(search: Search, slo: Slo) -> None:
         search.slo_trials.append(Trial(rate, is_met(search, run, slo)))
 
 
-def is_met(search: Search, run: Run, slo: Slo) -> bool:
+def is_met(search: RateSearch, run: Run, slo: Slo) -> bool:
     """By a rate that is sustained."""
     if run.status != GOOD or run.folder in search.troubles:
         return False
     return slo.is_met(run_files.distribution(search.results, [run], PRECV))
 
 
-async def _probe(search: Search, kind: str, rate: float) -> Run:
+async def _probe(search: RateSearch, kind: str, rate: float) -> Run:
     """A short run; another one of a point that has the rate already."""
     labels = {search.rates[label]: label for label in search.rates}
     names = [f"{kind} at {digits(rate, places)}/s" for places in LABEL_DIGITS]

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import cells, run_files, sustain, tables
 from .histogram import Histogram
-from .latency_search import Search
+from .latency_search import RateSearch
 from .loads import AXIS, CLOSED, SEARCH, SLO, is_within_reach, share_of, step_label
 from .metrics import PRIMARY
 from .programs import PRECV, PSEND
@@ -48,7 +48,7 @@ def percentiles(found: Histogram) -> dict[str, int | None]:
     return {**{n: v if enough[n] else None for n, v in values.items()}, "max": found.max_ns}
 
 
-def step_of(search: Search, point: Point) -> Step:
+def step_of(search: RateSearch, point: Point) -> Step:
     """From its good runs."""
     results, label = search.results, point.values[AXIS]
     good = results.good(point.id)
@@ -70,7 +70,7 @@ def step_of(search: Search, point: Point) -> Step:
     )
 
 
-def _why(search: Search, run: Run) -> str | None:
+def _why(search: RateSearch, run: Run) -> str | None:
     """It was not sustained, or cannot tell."""
     known = None if run.status == GOOD else run.why or run.status
     return search.troubles.get(run.folder, known)
@@ -83,7 +83,7 @@ def _p99(found: Histogram) -> int | None:
 # ---- numbers ----
 
 
-def findings(search: Search) -> dict[str, Any]:
+def findings(search: RateSearch) -> dict[str, Any]:
     """Of what there is, complete or not."""
     done = [p for p in search.results.plan.points if search.results.of_point(p.id)]
     steps = [step_of(search, p) for p in done if share_of(p.values[AXIS]) is not None]
@@ -109,7 +109,7 @@ def findings(search: Search) -> dict[str, Any]:
     }
 
 
-def _slo_numbers(search: Search) -> dict[str, Any]:
+def _slo_numbers(search: RateSearch) -> dict[str, Any]:
     """`every` is true if all steps up to 100 % meet it, `per_s` the highest rate that does."""
     assert search.slo
     ends = sustain.bracket(search.slo_trials)
@@ -148,7 +148,7 @@ def step_table(loop: Step | None, steps: list[Step]) -> dict[str, Any]:
         *(_times(f"lat {name} us", [row.latency_ns[name] for row in rows]) for name in PERCENTILES),
     ]
     if any(row.settlement_p99_ns is not None for row in rows):
-        columns.append(_times("settled p99 us", [row.settlement_p99_ns for row in rows]))
+        columns.append(_times("settle p99 us", [row.settlement_p99_ns for row in rows]))
     columns += [
         _times("delay p99 us", [row.send_delay_p99_ns for row in rows]),
         ("kept up", [KEPT_UP[row.kept_up] for row in rows]),
@@ -164,8 +164,8 @@ def _notes(loop: Step | None, rows: list[Step]) -> Iterator[str]:
     text = "Latency is from when a message was due until it was received; delay, until it was sent."
     if any(row.settlement_p99_ns is not None for row in rows):
         text += (
-            " Settled is from the actual sending to the peer's answer, as a closed loop has it: "
-            "it does not see the delay."
+            " Settlement is from the actual sending to the peer's disposition, as a closed loop "
+            "has it: it does not see the delay."
         )
     yield text
     if loop and not loop.why:
@@ -181,7 +181,7 @@ def _notes(loop: Step | None, rows: list[Step]) -> Iterator[str]:
         yield f"Not kept up at {', '.join(labels)}: {why}."
 
 
-def _search_table(search: Search, kind: str, title: str) -> dict[str, Any]:
+def _search_table(search: RateSearch, kind: str, title: str) -> dict[str, Any]:
     """Every run of a search, in the order of trying."""
     found = _probes(search, kind)
     name = search.slo.name if search.slo and kind == SLO else "p99"
@@ -207,19 +207,19 @@ RULE = (
 )
 
 
-def _probes(search: Search, kind: str) -> list[tuple[float, Run]]:
+def _probes(search: RateSearch, kind: str) -> list[tuple[float, Run]]:
     """Runs of a search as they were made, and the rates of all senders together."""
     labels = {point.id: point.values[AXIS] for point in search.results.plan.points}
     runs = [run for run in search.results.runs if labels[run.point].startswith(kind)]
     return [(search.rates[labels[run.point]], run) for run in runs]
 
 
-def _meets(search: Search, run: Run, slo: Slo) -> bool:
+def _meets(search: RateSearch, run: Run, slo: Slo) -> bool:
     """Its latency alone, whether the rate is sustained or not."""
     return slo.is_met(run_files.distribution(search.results, [run], PRECV))
 
 
-def _value_ns(search: Search, run: Run, name: str) -> int | None:
+def _value_ns(search: RateSearch, run: Run, name: str) -> int | None:
     if run.status != GOOD:
         return None
     return value_ns(run_files.distribution(search.results, [run], PRECV), name)
@@ -237,7 +237,7 @@ def time_words(time_ns: float | None) -> str:
 
 
 def _sentences(
-    search: Search, loop: Step | None, steps: list[Step], numbers: dict[str, Any]
+    search: RateSearch, loop: Step | None, steps: list[Step], numbers: dict[str, Any]
 ) -> Iterator[str]:
     yield _rate_sentence(numbers)
     if loop and loop.why:
@@ -299,7 +299,7 @@ def _overload_sentence(loop: Step | None, over: Step) -> str:
     return f"{text}."
 
 
-def _but_not_in_probes(search: Search, slo: Slo, most_per_s: float) -> str:
+def _but_not_in_probes(search: RateSearch, slo: Slo, most_per_s: float) -> str:
     """Of the short runs at rates that are said to meet it, those that did not."""
     below = [
         run
@@ -314,7 +314,7 @@ def _but_not_in_probes(search: Search, slo: Slo, most_per_s: float) -> str:
     return f", but not in {len(over)} of {len(below)} runs of the search ({slo.name} up to {worst})"
 
 
-def _slo_sentence(search: Search, numbers: dict[str, Any]) -> str:
+def _slo_sentence(search: RateSearch, numbers: dict[str, Any]) -> str:
     slo, found = search.slo, numbers["slo"]
     assert slo
     what = f"{slo.name} of the latency below {time_words(slo.limit_ns)}"

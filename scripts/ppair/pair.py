@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import facts, host, metrics, phases, secret, peer as peers
+from . import facts, host, measured, metrics, phases, secret, peer as peers
 from .accounting import count, what_is_missing
+from .clock_error import Offsets
 from .events import MISSHAPEN, SCHEMA, Event
 from .failure import Exit, Failure
 from .peer import Observer, Peer, PeerFailed
-from .programs import PRECV, PSEND
+from .programs import PRECV, PSEND, with_files_of
 from .spec import READY_DEADLINE_S, Spec
 from .units import duration, seconds
 
@@ -42,11 +43,14 @@ class Outcome:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-async def run(spec: Spec, folder: Path, outcome: Outcome, observer: Observer) -> None:
-    """Runs it, with its files in FOLDER. A failed run is an outcome, not an exception.
+async def run(
+    spec: Spec, folder: Path, outcome: Outcome, observer: Observer, offsets: Offsets
+) -> None:
+    """Runs it, with its files in FOLDER; OFFSETS are of other hosts' clocks, if they are known.
 
-    OUTCOME is filled as things happen. Cancelled, this has senders end in order, and measures what
-    there is; cancelled again, it ends them at once. No program outlives it.
+    A failed run is an outcome, not an exception. OUTCOME is filled as things happen. Cancelled,
+    this has senders end in order, and measures what there is; cancelled again, it ends them at
+    once. No program outlives it.
     """
     senders: list[Peer] = []
     receivers: list[Peer] = []
@@ -56,7 +60,7 @@ async def run(spec: Spec, folder: Path, outcome: Outcome, observer: Observer) ->
         try:
             await _start_receivers(spec, folder, outcome, observer, receivers)
             await _until_ready(receivers, min(began + READY_DEADLINE_S, deadline))
-            await _start_senders(spec, folder, outcome, observer, receivers, senders)
+            await _start_senders(spec, folder, outcome, observer, offsets, receivers, senders)
             await _until_ended(spec, senders, receivers, deadline)
         except asyncio.CancelledError:
             await _end_in_order(spec, senders, receivers)
@@ -77,15 +81,15 @@ async def run(spec: Spec, folder: Path, outcome: Outcome, observer: Observer) ->
 
 
 def _common(spec: Spec) -> list[str]:
-    # On one machine both have one monotonic clock, which nobody sets. On several, a network that
-    # is cut tells neither ssh's other end nor the programs there that the driver has gone.
+    # On one machine both have one monotonic clock, which nobody sets. On several, nobody there is
+    # told by a network that is cut that the driver has gone.
     return ["--clock", "monotonic"] if spec.local else ["--idle-timeout", "1min"]
 
 
-def _argv(spec: Spec, program: str, *more: str) -> tuple[str, ...]:
-    words = spec.psend if program == PSEND else spec.precv
-    ours = ["--format", "json", "--parent-fd", "0"]
-    return (spec.program(program), *_common(spec), *words, *ours, *more)
+def _argv(spec: Spec, program: str, name: str, *more: str) -> tuple[str, ...]:
+    words = with_files_of(spec.psend if program == PSEND else spec.precv, name)
+    ours = ("--format", "json", "--parent-fd", "0", *more)
+    return (spec.program(program), *_common(spec), *words, *ours)
 
 
 def _host_of(spec: Spec, program: str, index: int) -> host.Host:
@@ -111,8 +115,8 @@ async def _start(
 ) -> Peer:
     environment = {"LD_LIBRARY_PATH": spec.library_path} if spec.library_path else {}
     where = _host_of(spec, program, index)
-    argv = _argv(spec, program, *more)
     name = f"{program}-{index}"
+    argv = _argv(spec, program, name, *more)
     password = secret.password() if where and spec.authenticates(program) else None
     if password is not None and b"\n" in password:
         what = f"{where}: a password with a line end cannot be sent there; use --password-file"
@@ -142,15 +146,14 @@ async def _start_senders(
     folder: Path,
     outcome: Outcome,
     observer: Observer,
+    offsets: Offsets,
     receivers: Sequence[Peer],
     started: list[Peer],
 ) -> None:
-    start_ns = phases.common_start_ns(spec) if phases.in_step(spec) else None
-    for index, receiver in zip(range(spec.senders), itertools.cycle(receivers)):
-        to = [spec.via or _url(spec, listen_address(spec, receiver.host), receiver)]
-        if start_ns is not None:
-            to = [*phases.words(spec, index, start_ns), *to]
-        started.append(await _start(spec, PSEND, index, folder, outcome, observer, *to))
+    in_step = enumerate(phases.words(spec, offsets))
+    for (index, words), receiver in zip(in_step, itertools.cycle(receivers)):
+        to = spec.via or _url(spec, listen_address(spec, receiver.host), receiver)
+        started.append(await _start(spec, PSEND, index, folder, outcome, observer, *words, to))
 
 
 def _join(address: str, port: int) -> str:
@@ -289,17 +292,15 @@ def _judge(
     precv = [p.summary for p in receivers if p.summary]
     starts = [[p.start for p in group if p.start] for group in (senders, receivers)]
     processors = facts.processors([*starts[0], *starts[1]])
-    outcome.metrics = metrics.measure(psend, precv, spec.by_broker, processors)
+    outcome.metrics = measured.measure(psend, precv, spec.by_broker, processors)
     if spec.shares_queue:
         outcome.metrics["duplicated"] = None  # numbers of several senders are taken for one's
     outcome.facts = facts.of_run(starts[0], starts[1], psend, precv)
     outcome.why = outcome.facts["missing"] = what_is_missing(spec, psend, precv)
     if outcome.why is None and outcome.metrics[metrics.PRIMARY] is None:
         outcome.why = _nothing_measured(psend, outcome.metrics["limited_by"])
-    if outcome.why is None:
-        outcome.good, outcome.exit_code = True, Exit.DONE
-    else:
-        outcome.exit_code = Exit.SHORT
+    outcome.good = outcome.why is None
+    outcome.exit_code = Exit.DONE if outcome.good else Exit.SHORT
 
 
 def _nothing_measured(psend: Sequence[Event], limit: str) -> str:

@@ -28,8 +28,8 @@ POINTS_MAX = 3  # of a result, if distributions are to be shown
 INTERVALS_LEAST = 5
 CURVES = (
     (PRECV, "latency_ns", "latency"),
-    (PSEND, "settlement_ns", "round trip (settlement)"),
-    (PSEND, "round_trip_ns", "round trip (answer)"),  # of --round-trip alone
+    (PSEND, "settlement_ns", "settlement"),
+    (PSEND, "round_trip_ns", "round trip"),  # of --round-trip alone
 )
 
 
@@ -68,7 +68,7 @@ def _thinned(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, flo
 
 
 def distribution_curves(results: Results) -> list[Curve]:
-    """Latency and, if there are any, round trips of each point, over all good runs together."""
+    """Of each point, over all good runs together: latency, settlement and round trips."""
     found = []
     for point in results.plan.points if len(results.plan.points) <= POINTS_MAX else ():
         where = f", {point.label}" if len(results.plan.points) > 1 else ""

@@ -28,21 +28,22 @@ CONNECTING_ALONE = (
     "--tls-sni",
     "--user",
 )
-# What ppair itself needs to hold in its hand.
-RESERVED = (
-    "--listen",
-    "--broker",
-    "--address",
-    "--format",
-    "--events",
-    "--parent-fd",
-    "--quiet",
-    "--forever",
-    "--hdr",
-    "--ready-file",
-)
-RESERVED_WHY = "is ppair's own to set"
-HDR_WHY = "is one file, and there are several runs: ppair report DIR --hdr FILE makes one of all"
+# What ppair itself needs to hold in its hand, and why, behind the option's name.
+_OURS = "is ppair's own to set"
+RESERVED = {
+    **dict.fromkeys(("--listen", "--broker", "--address", "--format", "--events"), _OURS),
+    **dict.fromkeys(("--parent-fd", "--quiet", "--forever", "--ready-file"), _OURS),
+    "--hdr": "is one file for several runs: ppair report DIR --hdr FILE makes one of all",
+    "--content-stdin": "there is one standard input, and it is ppair's own",
+    **dict.fromkeys(
+        ("--print-content", "--print-headers"),
+        "standard output is ppair's own to read; --save-content FILE keeps bodies",
+    ),
+}
+# What names a file that a program writes: each program of each run has its own, in whose name
+# EACH is replaced.
+WRITTEN = ("--output", "--save-content")
+EACH = "{}"
 # Options that are no part of a run.
 LEFT_OUT = ("--help", "--version")
 
@@ -122,9 +123,13 @@ def look_up(options: dict[str, Option], name: str) -> Option | None:
     return alike.pop() if name.startswith("--") and len(name) > 3 and len(alike) == 1 else None
 
 
-def reserved_why(name: str) -> str:
-    """Why an option of RESERVED is not taken, to be put behind its name."""
-    return HDR_WHY if name == "--hdr" else RESERVED_WHY
+def with_files_of(words: Sequence[str], name: str) -> tuple[str, ...]:
+    """WORDS, with NAME in the names of the files that are written."""
+    before = ("", *words)
+    return tuple(
+        word.replace(EACH, name) if option in WRITTEN else word
+        for option, word in zip(before, words)
+    )
 
 
 def split_word(word: str) -> tuple[str, str | None]:
@@ -151,7 +156,7 @@ def canonical(folder: Path, program: str, words: Sequence[str]) -> tuple[str, ..
         if option is None:
             raise usage(f"{program}: {name}: unknown option, see {program} --help")
         if option.name in RESERVED:
-            raise usage(f"{program}: {option.name} {reserved_why(option.name)}")
+            raise usage(f"{program}: {option.name}: {RESERVED[option.name]}")
         if option.argument is None and value is not None:
             raise usage(f"{program}: {name}: takes no value")
         if option.takes_value and value is None:

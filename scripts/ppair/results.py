@@ -88,7 +88,7 @@ class Run:
     wall_s: float = 0.0
     steal_percent: float | None = None
     peers: tuple[Peer, ...] = ()
-    metrics: dict[str, Any] = field(default_factory=dict)  # see metrics.measure()
+    metrics: dict[str, Any] = field(default_factory=dict)  # see measured.measure()
     facts: dict[str, Any] = field(default_factory=dict)  # what warnings need, see facts.py
 
     @property

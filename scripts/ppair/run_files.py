@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from . import events, histogram
@@ -15,6 +16,7 @@ from .results import Peer, Results, Run
 # Which distribution is whose, and what it is called where people read it.
 DISTRIBUTIONS = {PRECV: "latency_ns", PSEND: "settlement_ns"}
 KINDS = ("start", "ready", "summary")  # of which a file has one each
+SUMMARIES = 500  # that are kept
 
 
 def program_of(peer: Peer) -> str:
@@ -34,7 +36,10 @@ def path(results: Results, run: Run, peer: Peer) -> Path:
 
 def read(results: Results, run: Run, peer: Peer) -> Iterator[Event]:
     """Its events, one at a time: a soak has many."""
-    file = path(results, run, peer)
+    return _read(path(results, run, peer))
+
+
+def _read(file: Path) -> Iterator[Event]:
     try:
         yield from events.read(file)
     except OSError as error:
@@ -44,8 +49,29 @@ def read(results: Results, run: Run, peer: Peer) -> Iterator[Event]:
 
 
 def first(results: Results, run: Run, peer: Peer, kind: str) -> Event | None:
-    """The first event of a kind."""
-    return next((event for event in read(results, run, peer) if event["event"] == kind), None)
+    """The first event of a kind, which is soon found if it is one of the first of all."""
+    return _first(path(results, run, peer), kind)
+
+
+def _first(file: Path, kind: str) -> Event | None:
+    return next((event for event in _read(file) if event["event"] == kind), None)
+
+
+def summary(results: Results, run: Run, peer: Peer) -> Event | None:
+    """What it wrote at the end, for which all of its file is read: once, however often it is asked
+    for, unless SUMMARIES others were since. Not to be changed."""
+    file = path(results, run, peer).absolute()
+    try:
+        state = file.stat()
+    except OSError as error:
+        raise Failure(Exit.INTERNAL, f"{file}: {error.strerror}") from None
+    return _summary(file, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=SUMMARIES)
+def _summary(file: Path, size: int, mtime_ns: int) -> Event | None:
+    """Of a file as it was then."""
+    return _first(file, "summary")
 
 
 def by_kind(results: Results, run: Run, peer: Peer) -> dict[str, Event]:
@@ -60,7 +86,7 @@ def distribution(
     member, parts = name or DISTRIBUTIONS[program], []
     for run in runs:
         for peer in peers(run, program):
-            summary = first(results, run, peer, "summary")
-            if summary is not None and summary.get(member) is not None:
-                parts.append(histogram.from_distribution(summary[member]))
+            event = summary(results, run, peer)
+            if event is not None and event.get(member) is not None:
+                parts.append(histogram.from_distribution(event[member]))
     return histogram.merge(parts)

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import machine, url
 from .failure import usage
-from .programs import PRECV, PSEND, value_of
+from .programs import EACH, PRECV, PROGRAMS, PSEND, WRITTEN, value_of, with_files_of
 from .units import number, seconds
 
 # A run that is given neither messages nor a duration.
@@ -162,11 +162,22 @@ class Spec:
             raise usage("--max-unsettled: nothing is unsettled with --presettled")
         if "--tsc" in self.psend and (not batch or self.presettled):
             raise usage("--tsc: there is no --batch to be timed")
-        for program in (PSEND, PRECV):
+        for program in PROGRAMS:
+            for name in WRITTEN:
+                self._check_written(program, name)
             here = [] if self.hosts(program) else _processors(self.option(program, "--cpu") or "")
             missing = sorted(set(here) - set(machine.processors()))
             if missing:
                 raise usage(f"--cpu: {missing[0]} is not among this machine's processors")
+
+    def _check_written(self, program: str, name: str) -> None:
+        """Refuses one file for all; what is no file, such as /dev/null, may be."""
+        path = self.option(program, name)
+        if path is not None and EACH not in path and not _is_stream(Path(path)):
+            raise usage(
+                f"{name} {path}: each program of each run would write it; with {EACH} in its name "
+                "each has its own"
+            )
 
     def command(self) -> str:
         """As somebody would type it after `ppair run`."""
@@ -189,16 +200,20 @@ class Spec:
         return shlex.join(words)
 
     def for_run(self, name: str, certificates: Path) -> Spec:
-        """Of one run: NAME is its address at a broker, if it is to have one of its own.
+        """Of one run: NAME is its address at a broker, if it is to have one of its own, and in the
+        names of the files that its programs write, where those' own names are still to come.
 
         With `tls`, CERTIFICATES is the folder of cert.pem and key.pem.
         """
         via = url.named(self.via, name) if self.via else None
-        if not self.tls:
-            return replace(self, via=via)
-        cert, key = (str(certificates / name) for name in ("cert.pem", "key.pem"))
-        precv = ("--tls-cert", cert, "--tls-key", key)
-        return replace(self, psend=("--tls-ca", cert, *self.psend), precv=(*precv, *self.precv))
+        psend, precv = (
+            with_files_of(words, f"{name}-{EACH}") for words in (self.psend, self.precv)
+        )
+        if self.tls:
+            cert, key = (str(certificates / name) for name in ("cert.pem", "key.pem"))
+            psend = ("--tls-ca", cert, *psend)
+            precv = ("--tls-cert", cert, "--tls-key", key, *precv)
+        return replace(self, via=via, psend=psend, precv=precv)
 
     def authenticates(self, program: str) -> bool:
         """Whether there is a user, and so there may be a password in the environment."""
@@ -208,6 +223,14 @@ class Spec:
     def program(self, name: str) -> str:
         """Path of psend or precv."""
         return str(Path(self.bin) / name)
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether it is there, and is a device or a pipe, which several may write."""
+    try:
+        return not path.is_file() and not path.is_dir() and path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _processors(text: str) -> list[int]:

@@ -21,7 +21,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import clock_error, files
+from . import clock_error, files, phases
 from . import spec as specs
 from .advice import Warning
 from .axes import Axis
@@ -255,6 +255,7 @@ def _check_run(value: dict[str, Any]) -> None:
     """Raises ValueError for what would be shown as a wrong number, or not at all."""
     metrics, facts = value["metrics"], value["facts"]
     clock_error.of_facts(facts)
+    phases.of_facts(facts)
     for name, metric in metrics.items():
         if not (isinstance(metric, str) if name == "limited_by" else _is_number(metric)):
             raise ValueError(f"metrics: {name} is {metric!r}")

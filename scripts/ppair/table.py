@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,11 @@ from typing import Any
 MISSING = "-"
 FAILED = "failed"
 GAP = "  "
-HEADING_WIDTH = 12  # headings longer than this, and than their cells, are broken
+# Headings that are longer, and longer than their cells, are broken; the second if that is too wide.
+HEADING_WIDTHS = (13, 8)
+WIDTH = 100  # of text that is not for a terminal
+WIDTH_LEAST = 80
+KEYS_MAX = 3  # first columns that tell one row from another
 NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*( ?%|[A-Za-z]{1,3})?(/[0-9]+)?")
 
 
@@ -102,21 +107,62 @@ def _aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool])
     return GAP.join(padded).rstrip()
 
 
-def to_text(table: Table) -> str:
-    """Aligned columns, with the title above and the notes below."""
-    right = numeric(table)
-    cells = [max((len(row[i]) for row in table.rows), default=0) for i in range(len(right))]
-    broken = [
-        _broken(heading, max(width, HEADING_WIDTH)) for heading, width in zip(table.headings, cells)
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(GAP) * (len(widths) - 1)
+
+
+def _shaped(table: Table, room: int) -> tuple[list[list[str]], list[int]]:
+    """Headings in lines, and widths of columns; in the narrower of two shapes if ROOM needs it."""
+    cells = [
+        max((len(row[i]) for row in table.rows), default=0) for i in range(len(table.headings))
     ]
-    widths = [max(width, *map(len, lines)) for width, lines in zip(cells, broken)]
-    height = max(map(len, broken), default=0)
-    heads = [[""] * (height - len(lines)) + lines for lines in broken]
+    for longest in HEADING_WIDTHS:
+        heads = [_broken(head, max(width, longest)) for head, width in zip(table.headings, cells)]
+        widths = [max(width, *map(len, lines)) for width, lines in zip(cells, heads)]
+        if _total(widths) <= room:
+            break
+    return heads, widths
+
+
+def _keys(table: Table) -> int:
+    """How many of the first columns it takes to tell rows apart; one if that is too many."""
+    for count in range(1, KEYS_MAX + 1):
+        if len({row[:count] for row in table.rows}) == len(table.rows):
+            return count
+    return 1
+
+
+def _blocks(widths: Sequence[int], keys: int, room: int) -> list[list[int]]:
+    """Columns that stand side by side; all blocks begin with the first KEYS."""
+    blocks: list[list[int]] = [list(range(keys))]
+    for column in range(keys, len(widths)):
+        if len(blocks[-1]) > keys and _total([widths[i] for i in (*blocks[-1], column)]) > room:
+            blocks.append(list(range(keys)))
+        blocks[-1].append(column)
+    return blocks
+
+
+def text_width() -> int:
+    """Columns of the terminal, or of the environment's COLUMNS."""
+    return max(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH_LEAST)
+
+
+def to_text(table: Table, room: int | None = None) -> str:
+    """Aligned columns, with the title above and the notes below.
+
+    What is wider than ROOM, the terminal's if it is not given, stands in blocks of columns one
+    below the other, in each of which the first columns tell which row is which.
+    """
+    room, right = room or text_width(), numeric(table)
+    heads, widths = _shaped(table, room)
     lines = [table.title] if table.title else []
-    if any(table.headings):
-        lines += [_aligned([head[i] for head in heads], widths, right) for i in range(height)]
-    lines += [_aligned(row, widths, right) for row in table.rows]
-    lines += [line for note in table.notes for line in textwrap.wrap(note, 100)]
+    for number, block in enumerate(_blocks(widths, _keys(table), room)):
+        height = max(len(heads[i]) for i in block) if any(table.headings) else 0
+        rows = [[([""] * height + heads[i])[j - height] for i in block] for j in range(height)]
+        rows += [[row[i] for i in block] for row in table.rows]
+        shape = [widths[i] for i in block], [right[i] for i in block]
+        lines += [""] * (number > 0) + [_aligned(row, *shape) for row in rows]
+    lines += [line for note in table.notes for line in textwrap.wrap(note, min(room, WIDTH))]
     return "".join(f"{line}\n" for line in lines)
 
 

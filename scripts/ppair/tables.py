@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import clock_error
+from . import clock_error, phases
 from .axes import Axis
 from .cells import decimals_of, fixed, metric_of, percent, shown, shown_column
-from .metrics import PRIMARY, Metric
+from .metrics import KNOWN, METRICS, NOT_ZERO, PRIMARY, Metric
 from .provenance import environment_table
 from .results import COMPLETE, FAILED, GOOD, Aggregate, Results, Run
 from .table import FAILED as FAILED_CELL
@@ -33,26 +33,6 @@ from .units import digits
 
 __all__ = ["Table", "make", "plain", "to_csv", "to_markdown", "to_text"]
 
-USUAL = (
-    PRIMARY,
-    "bytes_per_s",
-    "latency_p50_ns",
-    "latency_p99_ns",
-    "settlement_p50_ns",
-    "settlement_p99_ns",
-    "round_trip_p50_ns",
-    "round_trip_p99_ns",
-    "target_per_s",
-    "send_delay_p99_ns",
-    "psend_cpu_percent",
-    "precv_cpu_percent",
-    "stalled_percent",
-)
-# Columns that are there if there is something to be seen.
-TROUBLE = (
-    *("latency_error_ns", "latency_negative", "late", "skipped", "backlog"),
-    *("reconnects", "disconnected_s", "resent", "duplicated"),
-)
 LIMIT = "limited by"
 STATISTICS = ("median", "mean", "stddev", "spread %")
 MEDIAN_NOTE = "Every number is the median of a point's good runs"
@@ -64,16 +44,18 @@ WHYS_MAX = 8
 
 
 def columns(results: Results) -> list[Metric]:
-    """The plan's metrics, or the usual ones of which there is any value."""
+    """The plan's metrics; or the rate, and all of which a run has something to show."""
     if results.plan.metrics:
         return [metric_of(name) for name in results.plan.metrics]
-    known = {
-        name for run in results.runs for name, value in run.metrics.items() if value is not None
-    }
     good = [run.metrics for run in results.runs if run.status == GOOD]
-    trouble = [name for name in TROUBLE if any(metrics.get(name) for metrics in good)]
-    usual = [name for name in USUAL if name in known or name == PRIMARY]
-    return [metric_of(name) for name in (*usual, *trouble)]
+    return [metric for metric in METRICS if metric.name == PRIMARY or _is_seen(metric, good)]
+
+
+def _is_seen(metric: Metric, runs: Sequence[Mapping[str, Any]]) -> bool:
+    values = [run.get(metric.name) for run in runs]
+    if metric.seen is KNOWN:
+        return any(value is not None for value in values)
+    return metric.seen is NOT_ZERO and any(values)
 
 
 def median_run(results: Results, point: int) -> Run | None:
@@ -159,8 +141,8 @@ def _limit(results: Results, point: int) -> str:
 
 def _notes(results: Results) -> list[str]:
     """Of what all good runs share, and of those that are not good."""
-    good = (run.facts for run in results.runs if run.status == GOOD)
-    return [*clock_error.notes(good), *failure_notes(results)]
+    good = [run.facts for run in results.runs if run.status == GOOD]
+    return [*clock_error.notes(good), *phases.notes(good), *failure_notes(results)]
 
 
 def failure_notes(results: Results) -> list[str]:

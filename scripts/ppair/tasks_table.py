@@ -19,7 +19,8 @@ from . import comparison, facts, inference, run_files
 from .cells import shown
 from .events import Event
 from .inference import Comparison, Verdict
-from .metrics import BY_NAME, PRIMARY, common_span_s, trip
+from .measured import common_span_s, trip
+from .metrics import BY_NAME, PRIMARY
 from .programs import PRECV, PROGRAMS, PSEND
 from .results import Point, Results, Run
 from .table import MISSING, finding

@@ -116,12 +116,6 @@ def without_password(text: str) -> str:
     return f"{texts.scheme}{name}@{texts.rest}" if colon else text
 
 
-def is_fresh(text: str) -> bool:
-    """Whether each run has an address of its own: the URL has none, or one with {}."""
-    address = parse(text).address
-    return not address or FRESH in address
-
-
 def named(text: str, name: str) -> str:
     """The URL with NAME as its address if it has none, or in the place of {}."""
     texts = _split(text)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ppair import advice, limits, metrics, store
+from ppair import advice, limits, measured, metrics, store
 from ppair import results as outcomes
 from ppair.axes import Axis, grid
 from ppair.results import Peer, Plan, Plot, Point, Results, Run
@@ -130,7 +130,7 @@ def record(
         started_ns=run.started_ns,
         wall_s=run.wall_s,
         peers=peers,
-        metrics=metrics.measure(psend, precv, processors=4) if good else {},
+        metrics=measured.measure(psend, precv, processors=4) if good else {},
         facts=facts if good else {},
     )
     store.record(results, whole, scratch)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sample
 from fake_peer import distribution, merged, start_event, summary_event
-from ppair import batch_table, metrics, page, plots, store, tables
+from ppair import batch_table, measured, page, plots, store, tables
 from ppair.preset_batch import BATCHES
 from ppair.results import Plan, Point, Results, Run
 from ppair.spec import Spec
@@ -135,9 +135,9 @@ def test_points_without_good_runs(tmp_path: Path) -> None:
 def test_metrics_of_several_senders() -> None:
     parts = (_batch(10, 300, 100), _batch(10, 100, 200))
     psend = [merged(summary_event("psend", 1000), part) for part in parts]
-    found = metrics.measure(psend, [summary_event("precv", 2000)])
+    found = measured.measure(psend, [summary_event("precv", 2000)])
     assert (found["batches"], found["batch_first_p50_ns"]) == (400, 50)
     assert [found[f"batch_{name}_ns"] for name in ("p50", "p99", "max")] == [100, 200, 200]
     assert found["batch_per_message_ns"] == pytest.approx(10)
-    found = metrics.measure([summary_event("psend", 1000)], [summary_event("precv", 1000)])
-    assert [found[name] for name in found if name.startswith("batch")] == [None] * 6
+    found = measured.measure([summary_event("psend", 1000)], [summary_event("precv", 1000)])
+    assert [found[name] for name in found if name.startswith("batch")] == [None] * 7

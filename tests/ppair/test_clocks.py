@@ -347,3 +347,7 @@ def test_only_hosts_that_matter_are_asked(ssh: Script, tmp_path: Path) -> None:
     spec = Spec(precv_hosts=("a", "b"), receivers=2, psend_hosts=("a",), senders=2)
     assert list(asyncio.run(clocks.measure(spec))) == ["a", "b"]
     assert len((tmp_path / "log").read_text().splitlines()) == 2
+    pairs = {"precv_hosts": ("a", "b"), "receivers": 2, "psend_hosts": ("a", "b"), "senders": 2}
+    assert asyncio.run(clocks.measure(Spec(**pairs))) == {}  # each with the one beside it
+    paced = Spec(("--send-rate", "1"), **pairs)
+    assert list(asyncio.run(clocks.measure(paced))) == ["a", "b"]

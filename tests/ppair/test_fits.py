@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from ppair.credit_fits import fit_grant_cost, fit_round_trip, smallest_within
-from ppair.fits import contrast, level_effects, level_fit, slope
+from ppair.fits import contrast, level_fit, slope
 from scipy import signal
 from test_inference import noisy, spells
 
@@ -91,16 +91,18 @@ def test_levels_without_noise() -> None:
     blocks = {0: 0.1, 1: -0.2, 2: 0.1}
     seen = [(0, "a"), (0, "b"), (1, "b"), (1, "c"), (2, "c"), (2, "a")]
     values = {"a": 1.0, "b": 3.0, "c": 4.0}
-    found = level_effects([(block, level, values[level] + blocks[block]) for block, level in seen])
+    observations = [(block, level, values[level] + blocks[block]) for block, level in seen]
+    found = level_fit(observations).effects
     assert {level: one.value for level, one in found.items()} == pytest.approx(values)
     assert [one.count for one in found.values()] == [2, 2, 2]
 
 
 def test_a_bad_run_counts_for_nothing() -> None:
     observations = _observations(1, [0.0, 0.05, 0.1, 0.15], 10)
-    good = level_effects(observations)
+    good = level_fit(observations).effects
     block, level, value = observations[5]
-    bad = level_effects([*observations[:5], (block, level, value - 0.43), *observations[6:]])
+    changed = [*observations[:5], (block, level, value - 0.43), *observations[6:]]
+    bad = level_fit(changed).effects
     for one in good:
         assert bad[one].value == pytest.approx(good[one].value, abs=0.006)
 
@@ -260,7 +262,7 @@ def _answer(shape: str, seed: int, blocks: int, kind: str) -> float:
         for block in range(blocks)
         for place, w in enumerate(random.permutation(WINDOWS))
     ]
-    effects = level_effects(seen)
+    effects = level_fit(seen).effects
     found = smallest_within(
         [float(w) for w in effects],  # type: ignore[arg-type]
         [one.value for one in effects.values()],

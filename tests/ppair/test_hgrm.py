@@ -445,4 +445,4 @@ def test_runs_do_not_write_one_file(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["--hdr", "x"], ["--precv.hdr", "x"], ["--precv", "--hdr x"], ["--hd=x"]):
         assert cli.main(["run", *words], launch.BIN) == Exit.USAGE
         err = capsys.readouterr().err
-        assert "is one file, and there are several runs: ppair report DIR --hdr FILE" in err
+        assert "is one file for several runs: ppair report DIR --hdr FILE" in err

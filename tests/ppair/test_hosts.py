@@ -145,6 +145,25 @@ def test_a_clock_that_is_not_asked(driver: Driver, cable: Network) -> None:
     assert "off by" not in ended.stdout
 
 
+@pytest.mark.parametrize("rate,meant", [("4", True), ("500000", False)])
+def test_senders_of_several_hosts_are_in_step(
+    driver: Driver, cable: Network, rate: str, meant: bool
+) -> None:
+    """Each by its host's clock, as it was before the run; or that is said to mean nothing."""
+    words = ["--psend-host", "n[1-2]", "--listen-address", NEAR_ADDRESS, "--senders", "2"]
+    ended = driver.run("run", "-m", "2", "--send-rate", rate, *words, *SHORT[-4:])
+    assert ended.code == 0, ended
+    run = driver.only_run()
+    offsets = {clock["host"]: clock["before"]["offset_ns"] for clock in run.facts["clocks"]}
+    argvs = {peer.host: peer.argv for peer in run.peers if peer.name.startswith("psend")}
+    starts = {host: int(argv[argv.index("--start-at") + 1]) for host, argv in argvs.items()}
+    by_ours = [starts[host] - offsets[host] for host in ("n1", "n2")]
+    apart_ns = round(1e9 / float(rate) / 2)
+    assert by_ours[1] - by_ours[0] == run.facts["phases"]["apart_ns"] == apart_ns
+    assert (run.facts["phases"]["error_ns"] <= apart_ns / 2) == meant
+    assert ("Senders' phases mean nothing" in ended.stdout) != meant
+
+
 def test_a_clock_that_does_not_answer(driver: Driver, cable: Network) -> None:
     """Is unknown, which is said, and no reason not to measure."""
     folder = driver.launcher.folder / "first"

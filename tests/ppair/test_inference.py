@@ -62,37 +62,6 @@ def flagged(
     return sum(one.verdict is Verdict.DIFFERENT for one in found)
 
 
-# ---- intervals ----
-
-
-def test_mean_interval_is_students() -> None:
-    values = [3.0, 4.5, 2.0, 8.0, 5.5]
-    found = inference.mean_interval(values, 0.9)
-    limits = stats.t.interval(0.9, 4, loc=np.mean(values), scale=stats.sem(values))
-    assert found is not None and found.count == 5
-    assert (found.value, found.low, found.high) == pytest.approx((4.6, *limits))
-
-
-def test_mean_interval_leaves_out_none() -> None:
-    assert inference.mean_interval([1, None, 3]) == inference.mean_interval([1.0, 3.0])
-    assert inference.mean_interval([1, None]) is None
-    assert inference.mean_interval([]) is None
-
-
-def test_median_interval_is_between_order_statistics() -> None:
-    # 2 (1 + 10) / 2^10 = 2.1 % lie outside of the second ones, 2 (1 + 10 + 45) / 2^10 too many
-    assert inference.median_interval(list(range(10))) == Interval(4.5, 1, 8, 10)
-    assert inference.median_interval([1, 9, 2, 8, 3, 7]) == Interval(5, 1, 9, 6)
-    assert inference.median_interval([1, 9, 2, 8, 3]) is None
-    assert inference.median_interval([]) is None
-
-
-def test_median_interval_covers() -> None:
-    random = np.random.default_rng(1)
-    found = [inference.median_interval(list(random.lognormal(0, 1, 15))) for _ in range(500)]
-    assert sum(one is not None and one.low <= 1 <= one.high for one in found) >= 0.94 * 500
-
-
 # ---- rank tests ----
 
 
@@ -357,7 +326,7 @@ def _made(verdict: Verdict, ratio: tuple | None, difference: tuple | None = None
         return Interval(*three, 10) if three else None
 
     return Comparison(
-        verdict, True, 10, 10, 6, 1.0, 1.0, interval(ratio), interval(difference), 0.001
+        verdict, True, 10, 10, 6, 1.0, 1.0, interval(ratio), interval(difference), 0.001, 0.01
     )
 
 
@@ -414,6 +383,28 @@ def test_gates(verdict: Verdict, ratio: tuple, limit: float, better: int, crosse
         (Verdict.DIFFERENT, None, (-7, -9, -4), -1, "B is 7 lower (4 .. 9), better"),
         (Verdict.SAME, None, (0, 0, 3.5), -1, "no difference (within +0 .. +3.5)"),
         (Verdict.SAME, (1, 1, 1), None, 0, "no difference (equal)"),
+        (Verdict.SAME, None, (0, 0, 0), 0, "no difference (both 0)"),
+        (
+            Verdict.SAME,
+            (1.001, 1.0002, 1.012),
+            None,
+            1,
+            "+0.1 % (+0.02 % .. +1.2 %), and less than 1 % does not count",
+        ),
+        (
+            Verdict.SAME,
+            (0.97, 0.95, 0.99),
+            None,
+            1,
+            "not certain: -5.0 % .. -1.0 % by the interval, but by the rank test it may be chance",
+        ),
+        (
+            Verdict.SAME,
+            None,
+            (3, 1, 5),
+            0,
+            "not certain: +1 .. +5 by the interval, but by the rank test it may be chance",
+        ),
         (
             Verdict.TOO_FEW,
             (1, 1, 1),
@@ -427,3 +418,21 @@ def test_words(
     verdict: Verdict, ratio: tuple | None, difference: tuple | None, better: int, text: str
 ) -> None:
     assert words(_made(verdict, ratio, difference), "B", better) == text
+
+
+def test_no_difference_is_said_only_where_the_interval_has_no_change_in_it() -> None:
+    """Whatever the values and the reason; so nobody can read it as the contrary of its interval."""
+    random = np.random.default_rng(5)
+    said = set()
+    for _ in range(300):
+        shift = random.choice([0.0, 0.004, 0.008, 0.02])
+        a = list(random.normal(1000, 15, 12))
+        b = list(random.normal(1000 * (1 + shift), 15, 12))
+        found = compare(a, b, paired=True, alpha=0.01, seed=0)
+        assert found.ratio
+        text = words(found)
+        kind = next(k for k in ("no difference", "not count", "not certain", "B is") if k in text)
+        said.add(kind)
+        within = found.ratio.low <= 1 <= found.ratio.high
+        assert (kind == "no difference") == within, text
+    assert said == {"no difference", "not count", "not certain", "B is"}

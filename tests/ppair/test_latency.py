@@ -11,7 +11,6 @@ from launch import Ended, Launcher
 from ppair import (
     latency_search,
     latency_tables,
-    phases,
     plots,
     plots_load,
     slo,
@@ -78,9 +77,8 @@ def test_table_and_sentences(ppair: Launcher, fakes: Fakes) -> None:
     assert "messages/s are sustained in open loop" in lines[0]
     assert "a closed loop sends 1000." in lines[0]
     rows = {line.split()[0]: line.split() for line in lines if line.startswith(("50%", "150%"))}
-    headings = " ".join(line for line in lines if "lat p50 us" in line or "settled" in line)
-    for heading in ("offered/s", "lat p99.9 us", "settled p99", "delay p99 us", "kept up"):
-        assert heading in headings
+    for heading in ("offered/s", "lat p99.9 us", "settle p99 us", "delay p99 us", "kept up"):
+        assert heading in tables(ppair)[0]["headings"]
     assert "yes" in rows["50%"] and "no" in rows["150%"]
     assert "Not kept up at 150%: less was sent than was due." in ended.stdout
     assert ended.stdout.isascii()
@@ -318,48 +316,13 @@ def test_refused(ppair: Launcher, fakes: Fakes, words: list[str]) -> None:
     assert not (ppair.folder / "out").exists()
 
 
-# ---- senders in step ----
-
-
-def paced(**more: object) -> Spec:
-    return Spec(("--send-rate", "50"), senders=4, **more)  # type: ignore[arg-type]
-
-
-def test_no_two_senders_are_in_phase() -> None:
-    """A quarter of the gap of 20 ms apart."""
-    starts = [int(phases.words(paced(), index, 10**18)[1]) for index in range(4)]
-    assert starts == [10**18 + index * 5_000_000 for index in range(4)]
-
-
-def test_batches_have_longer_gaps() -> None:
-    assert phases.gap_ns(paced().plus(("--batch", "10"))) == 200e6
-
-
-def test_one_seed_is_not_one_schedule_for_all() -> None:
-    found = [phases.words(paced().plus(("--poisson=7",)), i, 0)[2:] for i in range(3)]
-    assert found == [("--poisson=7",), ("--poisson=8",), ("--poisson=9",)]
-    assert len(phases.words(paced().plus(("--poisson",)), 1, 0)) == 2
-
-
-def test_a_start_that_was_given() -> None:
-    assert phases.common_start_ns(paced().plus(("--start-at", "123"))) == 123
-
-
-def test_who_is_not_put_in_step() -> None:
-    """One alone, without a rate, or by another clock."""
-    assert phases.in_step(paced())
-    assert not phases.in_step(Spec(("--send-rate", "50")))
-    assert not phases.in_step(Spec(senders=4))
-    assert not phases.in_step(paced(psend_hosts=("far",)))
-
-
 # ---- results ----
 
 
 def test_an_objective_says_why_it_was_not_looked_for(tmp_path: Path) -> None:
     results = Results(tmp_path, store.Plan("latency", "T", (), (), 0, 0), (), {}, 0)
     results.why = "interrupted by SIGINT"
-    search = latency_search.Search(
+    search = latency_search.RateSearch(
         results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0  # type: ignore[arg-type]
     )
     search.slo = slo.Slo("p99", 10**9)
@@ -372,7 +335,7 @@ def test_probes_that_do_not_meet_an_objective(
 ) -> None:
     """Are told of beside the steps that all do."""
     results = Results(tmp_path, store.Plan("latency", "T", (), (), 0, 0), (), {}, 0)
-    search = latency_search.Search(
+    search = latency_search.RateSearch(
         results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0  # type: ignore[arg-type]
     )
     search.slo = slo.Slo("p99", 10**6)
@@ -388,7 +351,7 @@ def test_probes_that_do_not_meet_an_objective(
 def test_interrupted_at_first(tmp_path: Path) -> None:
     """Nothing is lost, and what there is can be shown."""
     results = Results(tmp_path, store.Plan("latency", "T", (), (), 0, 0), (), {}, 0)
-    search = latency_search.Search(
+    search = latency_search.RateSearch(
         results, Spec(), None, 0.02, (), (0.5,), 1, 0.0, 1.0  # type: ignore[arg-type]
     )
     found = latency_tables.findings(search)

@@ -15,7 +15,7 @@ from fake_peer import (
     start_event,
     summary_event,
 )
-from ppair import facts, limits, metrics
+from ppair import facts, limits, measured, metrics
 from ppair.events import Event
 
 SECOND_NS = 1_000_000_000
@@ -30,7 +30,7 @@ def _precv(messages: int = 1000, **more: Any) -> Event:
 
 
 def _measure(psend: list[Event], precv: list[Event]) -> dict[str, Any]:
-    return metrics.measure(psend, precv)
+    return measured.measure(psend, precv)
 
 
 # ---- rate ----
@@ -158,6 +158,27 @@ def test_connections_made_again() -> None:
     assert older["reconnects"] is older["disconnected_s"] is older["resent"] is None
     nothing = _measure([_psend(connection=None)], [_precv(connection={"reconnects": None})])
     assert nothing["reconnects"] is None
+
+
+def test_spinning_is_a_mean_over_those_that_spin() -> None:
+    """--busy-poll of some of them."""
+    senders = [
+        _psend(cpu={"span_s": 2.0}, busy_poll={"polls": 9, "spun_s": 1.0}),
+        _psend(cpu={"span_s": 1.0}, busy_poll={"polls": 9, "spun_s": 1.0}),
+        _psend(busy_poll=None),
+    ]
+    found = _measure(senders, [_precv()])
+    assert found["psend_spinning_percent"] == pytest.approx((50 + 100) / 2)
+    assert found["precv_spinning_percent"] is None
+
+
+def test_answers_that_went_wrong() -> None:
+    """Counted where round trips are asked for."""
+    sender = merged(_psend(), {"messages": {"unmatched": 3}})
+    receiver = merged(_precv(), {"messages": {"unanswerable": 2}})
+    found = _measure([sender], [receiver])
+    assert (found["unmatched"], found["unanswerable"]) == (3, 2)
+    assert _measure([_psend()], [_precv()])["unmatched"] is None
 
 
 def test_every_metric_is_there() -> None:
@@ -321,15 +342,15 @@ def test_of_older_programs_there_is_no_open_loop() -> None:
     """Nor of those that are not in one."""
     for more in ({}, {"pacing": None, "send_delay_ns": None, "round_trip_ns": None}):
         found = _measure([_psend(**more)], [_precv()])
-        names = [*metrics.PACING, "send_delay_p99_ns", "round_trip_p50_ns"]
+        names = [*measured.PACING, "send_delay_p99_ns", "round_trip_p50_ns"]
         assert {found[name] for name in names} == {None}
 
 
 def test_backlog_is_of_the_period() -> None:
     """Of a summary, what was sent in the warm-up is not in it."""
     event = {"messages": {"sent": 500}, "pacing": {"due": 310, "skipped": 4}}
-    assert metrics.backlog({**event, "measured_messages": 300}) == 6
-    assert metrics.backlog({**event, "messages": {"sent": 310}}) == -4
+    assert measured.backlog({**event, "measured_messages": 300}) == 6
+    assert measured.backlog({**event, "messages": {"sent": 310}}) == -4
 
 
 def test_a_backlog_that_has_shrunk_is_none() -> None:

@@ -48,7 +48,7 @@ def _run(folder: Path, observer: peers.Observer = _nothing, **fields: Any) -> Ou
         work.mkdir(exist_ok=True)
         outcome = Outcome()
         async with asyncio.timeout(FAR_S):
-            await pair.run(Spec(bin=str(folder), **fields), work, outcome, observer)
+            await pair.run(Spec(bin=str(folder), **fields), work, outcome, observer, {})
         return outcome
 
     outcome = asyncio.run(body())
@@ -173,7 +173,7 @@ def test_two_runs_at_once(fakes: Fakes, tmp_path: Path) -> None:
             outcomes.append(Outcome())
         runs = zip(("a", "b"), outcomes)
         spec = Spec(bin=str(folder), senders=2)
-        await asyncio.gather(*(pair.run(spec, tmp_path / n, o, _nothing) for n, o in runs))
+        await asyncio.gather(*(pair.run(spec, tmp_path / n, o, _nothing, {}) for n, o in runs))
         return outcomes
 
     outcomes = asyncio.run(body())
@@ -668,7 +668,8 @@ def _interrupted(
                 for number in range(times):
                     loop.call_later(0.1 * number, task.cancel)
 
-        task = loop.create_task(pair.run(Spec(bin=str(folder), **fields), work, outcome, observer))
+        spec = Spec(bin=str(folder), **fields)
+        task = loop.create_task(pair.run(spec, work, outcome, observer, {}))
         with pytest.raises(asyncio.CancelledError):
             await task
         return outcome, time.monotonic() - began_s

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 import sample
 from ppair import (
+    events,
     plots,
     plots_heat,
     plots_line,
@@ -199,9 +200,31 @@ def test_a_kind_that_does_not_exist_is_refused():
 # ---- event files ----
 
 
+def test_event_files_are_read_once(tmp_path, monkeypatch):
+    """However many questions there are; but again if they have changed."""
+    results = sample.single(tmp_path / "r", repetitions=2)
+    read, opened = events.read, []
+    monkeypatch.setattr(run_files.events, "read", lambda file: opened.append(file) or read(file))
+    for _ in range(2):
+        for program, member, _ in plots_time.CURVES:
+            assert run_files.distribution(results, results.good(0), program, member)
+    files = sorted((tmp_path / "r" / "runs").glob("*/*.jsonl"))
+    assert sorted(opened) == files and len(files) == 4
+    shorter = files[0].read_text(encoding="ascii").splitlines(keepends=True)[:-1]
+    files[0].write_text("".join(shorter), encoding="ascii")
+    for run in results.runs:
+        for peer in run.peers:
+            is_gone = run_files.path(results, run, peer) == files[0]
+            assert (run_files.summary(results, run, peer) is None) == is_gone
+    assert len(opened) == 5
+    files[0].unlink()
+    with pytest.raises(Failure, match="No such file"):
+        run_files.distribution(results, results.good(0), "precv")
+
+
 def test_distribution_is_that_of_the_merged_histograms(single):
     latency, settlement = plots_time.distribution_curves(single)
-    assert (latency.label, settlement.label) == ("latency", "round trip (settlement)")
+    assert (latency.label, settlement.label) == ("latency", "settlement")
     merged = run_files.distribution(single, single.good(0), "precv")
     assert merged.count == sum(
         run_files.first(single, run, peer, "summary")["latency_ns"]["count"]

@@ -4,15 +4,15 @@ import csv
 import io
 import json
 import statistics
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import sample
-from ppair import cells, clock_error, provenance, store, table, tables
+from ppair import cells, provenance, store, table, tables
 from ppair import results as outcomes
 from ppair.advice import Warning
 from ppair.clock_error import ClockError
-from ppair.metrics import BY_NAME
+from ppair.metrics import BY_NAME, CHOSEN, METRICS
 from ppair.results import Plot
 
 
@@ -67,7 +67,7 @@ def far(results):
     for index, run in enumerate(results.runs):
         error = ClockError(None, "B-1", 1000 * (30 + index), 1000 * (20 + index), 10_000)
         metrics = {**run.metrics, "latency_error_ns": error.bound_ns}
-        facts = {**run.facts, **clock_error.to_facts({}, {}, error)}
+        facts = {**run.facts, "clock_error": asdict(error)}
         results.runs[index] = replace(run, metrics=metrics, facts=facts)
     return results
 
@@ -254,6 +254,72 @@ def test_text_breaks_long_headings():
     assert lines[1].split() == ["a", "heading", "of"]
     assert lines[2].split() == ["name", "many", "words", "limited", "by"]
     assert len({line.index(mark) for line, mark in zip(lines[3:6:2], ("x", "-"))}) == 1
+
+
+def wide(columns, keys=1, rows=3):
+    """Whose cells are all different, but for those of the first of KEYS columns."""
+    headings = [f"column {i} of many" for i in range(columns)]
+    cells = [
+        ["same" if i < keys - 1 else f"{i}.{row}" for i in range(columns)] for row in range(rows)
+    ]
+    return table.make("T", headings, cells, ["a note"])
+
+
+@pytest.mark.parametrize("room", [80, 100, 200])
+@pytest.mark.parametrize("keys", [1, 2, 3])
+def test_text_that_is_too_wide_stands_in_blocks(room, keys):
+    """Of which each begins with what tells rows apart; all cells are there, once."""
+    found = wide(40, keys)
+    lines = table.to_text(found, room).splitlines()
+    assert lines[0] == "T" and lines[-1] == "a note"
+    assert max(map(len, lines)) <= room
+    words = " ".join(lines).split()
+    blocks = "\n".join(lines).split("\n\n")
+    assert len(blocks) > 1
+    for row in found.rows:
+        assert all(words.count(cell) == 1 for cell in row[keys:])
+        assert words.count(row[keys - 1]) == len(blocks)
+
+
+def test_text_is_in_one_block_if_narrow_headings_do():
+    """They are broken before a table is."""
+    found = table.make("", [f"head {i} of" for i in range(9)], [["1234567"] * 9])
+    assert table.to_text(found, 120).splitlines()[0].startswith("head 0 of  head 1 of")
+    lines = table.to_text(found, 80).splitlines()
+    assert [len(line) for line in lines] == [9 * 7 + 8 * 2] * 3
+
+
+def test_a_column_that_is_wider_than_all_is_not_cut():
+    found = table.make("", ("a", "b", "c"), [("1", "x" * 300, "2"), ("3", "y", "4")])
+    lines = table.to_text(found, 80).splitlines()
+    assert any(line.endswith("x" * 300) for line in lines) and "" in lines
+
+
+def test_text_is_as_wide_as_the_terminal(monkeypatch):
+    """That is 100 columns if there is none."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(table.shutil.os, "get_terminal_size", _no_terminal)
+    assert table.text_width() == 100
+    monkeypatch.setenv("COLUMNS", "200")
+    assert max(map(len, table.to_text(wide(40)).splitlines())) in range(150, 201)
+    monkeypatch.setenv("COLUMNS", "20")
+    assert table.text_width() == 80
+
+
+def _no_terminal(*_):
+    raise OSError
+
+
+@pytest.mark.parametrize("name", ["", "1"])
+def test_all_that_can_be_measured_fits(name):
+    """With every column that there is."""
+    results = sample.in_memory({name: [1000, 2000]})
+    everything = {metric.name: 1234567.0 for metric in METRICS}
+    runs = [replace(run, metrics={**run.metrics, **everything}) for run in results.runs]
+    results.runs = runs
+    found = tables.main_table(results)
+    assert {m.heading for m in METRICS if m.seen is not CHOSEN} <= set(found.headings)
+    assert max(map(len, table.to_text(found, 100).splitlines())) <= 100
 
 
 def test_text_without_headings_has_no_empty_line():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sample
 from fake_peer import distribution, interval_event, merged, start_event, summary_event
-from ppair import metrics, page, plots_time, store, tables, tasks_table
+from ppair import measured, page, plots_time, store, tables, tasks_table
 from ppair.axes import Axis
 from ppair.preset_tasks import TASKS
 from ppair.results import Plan, Point, Results, Run
@@ -148,8 +148,8 @@ def test_answers_come_before_settlement(tmp_path: Path) -> None:
     assert found["trip_mean_ns"] == found["trip_p50_ns"] == 100_000
     assert found["settlement_p50_ns"] == 200
     curves = {curve.label: curve.points[-1] for curve in plots_time.distribution_curves(results)}
-    assert curves["round trip (answer)"] == (10, 100.0)
-    assert curves["round trip (settlement)"] == (10, 0.2)
+    assert curves["round trip"] == (10, 100.0)
+    assert curves["settlement"] == (10, 0.2)
 
 
 def test_what_does_not_exist_is_not_zero(tmp_path: Path) -> None:
@@ -187,10 +187,10 @@ def test_averages_are_of_all_repetitions_together(tmp_path: Path) -> None:
 
 def test_metrics_of_a_run_are_those_of_its_line() -> None:
     psend = [_summary("psend", 3000, 2.0), _summary("psend", 1000, 2.0)]
-    found = metrics.measure(psend, [_summary("precv", 4000, 2.0)], processors=2)
+    found = measured.measure(psend, [_summary("precv", 4000, 2.0)], processors=2)
     assert found["sent_per_s"] == 2000
     assert found["host_cpu_percent"] == pytest.approx(100 * 3 * 0.5 / 2)
-    assert metrics.measure(psend, [_summary("precv", 4000)])["host_cpu_percent"] is None
+    assert measured.measure(psend, [_summary("precv", 4000)])["host_cpu_percent"] is None
 
 
 # ---- before and after ----

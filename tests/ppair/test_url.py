@@ -132,7 +132,6 @@ def test_without_the_password(text: str, without: str) -> None:
 )
 def test_names_of_runs(text: str, named: str) -> None:
     assert url.named(text, "N") == Spec(via=text).for_run("N", Path()).via == named
-    assert url.is_fresh(text) == (text != named)
 
 
 def test_direct_runs_need_no_name() -> None:

@@ -12,7 +12,7 @@ import pair
 import pytest
 
 TEXT_COLUMNS = {
-    "psend": "time s  messages  msg/s  MB/s  call ns  rtt us p50  p99  max  blocked  stalled %"
+    "psend": "time s  messages  msg/s  MB/s  call ns  settle us p50  p99  max  blocked  stalled %"
     "  cpu %  rss MB",
     "precv": "time s  messages  msg/s  MB/s  lat us p50  p99  max  credit min  cpu %  rss MB",
 }

@@ -262,10 +262,10 @@ static void test_text_of_a_sender(void **state)
 	struct output o;
 	print_all(&o, &report_text, true);
 	assert_string_equal(o.lines[0],
-		"  time s  messages    msg/s    MB/s call ns rtt us p50      p99      max blocked"
+		"  time s  messages    msg/s    MB/s call ns settle us p50      p99      max blocked"
 		" stalled % cpu % rss MB");
 	assert_string_equal(o.lines[1],
-		"     2.0      1000     1000     0.1     250      501.8    991.2   1000.0       8"
+		"     2.0      1000     1000     0.1     250         501.8    991.2   1000.0       8"
 		"      25.0    98    5.0");
 	assert_has_line(&o,
 		"messages: sent 1000  accepted 990  rejected 4  released 2  modified 1"

@@ -7,10 +7,11 @@
 
 Options that are not in A or B are for both. For each metric: the medians of both, the ratio with a
 95 % interval, and in words whether it is a difference: a rank test says so, the interval leaves out
-1, and the effect is large enough to matter (--min-effect). The rate is tested by itself, the other
-metrics together (Holm), so that many of them do not make a difference by chance. With --fail-above
-the exit code is 7 if the whole interval of the rate is lower than A by more than that, or if there
-are too few repetitions to tell.
+1, and the effect is large enough to count (--min-effect). If not, it is said why: the interval has
+1 in it ("no difference"), the effect is small ("does not count"), or by the rank test it may be
+chance ("not certain"). The rate is tested by itself, the other metrics together (Holm), so that
+many of them do not make a difference by chance. With --fail-above the exit code is 7 if the whole
+interval of the rate is lower than A by more than that, or if there are too few repetitions to tell.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--b", metavar="'...'", help="B, the same")
     parser.add_argument("--repeat", metavar="N", help=f"[{REPETITIONS}]")
     parser.add_argument(
-        "--min-effect", metavar="P", default=MIN_EFFECT, help="less is no difference [1%%]"
+        "--min-effect", metavar="P", default=MIN_EFFECT, help="a smaller one does not count [1%%]"
     )
     parser.add_argument("--fail-above", metavar="P", help="exit with 7 if B is slower by more")
     parser.add_argument(

@@ -24,7 +24,7 @@ from dataclasses import replace
 from .. import arrangement, experiment, latency_search, latency_tables, output, slo
 from ..axes import Axis
 from ..failure import Exit, Failure, usage
-from ..latency_search import Search
+from ..latency_search import RateSearch
 from ..loads import AXIS, is_within_reach
 from ..progress import Progress
 from ..programs import PSEND
@@ -100,7 +100,7 @@ def main(arguments: argparse.Namespace) -> int:
     return _exit_code(results)
 
 
-def _prepare(arguments: argparse.Namespace) -> Search:
+def _prepare(arguments: argparse.Namespace) -> RateSearch:
     objective = None if arguments.slo is None else slo.parse(arguments.slo)
     steps = _steps(arguments.steps)
     within = percent(arguments.within, "--within")
@@ -117,7 +117,7 @@ def _prepare(arguments: argparse.Namespace) -> Search:
         plots=PLOTS,
         metrics=(),
     )
-    return Search(
+    return RateSearch(
         base=base,
         progress=Progress(None),
         within=within,

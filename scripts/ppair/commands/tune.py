@@ -29,7 +29,7 @@ from ..results import Plan, Plot
 from ..units import count, percent, seconds
 
 if TYPE_CHECKING:
-    from ..credit_search import Search
+    from ..credit_search import WindowSearch
 
 USAGE = "[OPTION...] [OPTION OF psend OR precv...]"
 TAKES_ARRANGEMENT = True
@@ -77,8 +77,8 @@ def main(arguments: argparse.Namespace) -> int:
     return experiment.exit_code(results)
 
 
-def _prepare(arguments: argparse.Namespace) -> Search:
-    from ..credit_search import Search
+def _prepare(arguments: argparse.Namespace) -> WindowSearch:
+    from ..credit_search import WindowSearch
 
     base = arrangement.from_arguments(arguments)
     if base.option(PRECV, "--credit", "--capacity", "--credit-low", "--credit-add"):
@@ -108,7 +108,7 @@ def _prepare(arguments: argparse.Namespace) -> Search:
         seed=seed,
         plots=(Plot("Rate by grant", "grant", (PRIMARY,), "window"),),
     )
-    return Search(
+    return WindowSearch(
         results=output.create(arguments, plan),
         base=base,
         progress=Progress(None),
