@@ -133,7 +133,11 @@ def _keys(table: Table) -> int:
 
 
 def _blocks(widths: Sequence[int], keys: int, room: int) -> list[list[int]]:
-    """Columns that stand side by side; all blocks begin with the first KEYS."""
+    """Columns that stand side by side; all blocks begin with the first KEYS.
+
+    Where those alone take more than half of ROOM, such as long names of files, lines are longer.
+    """
+    room = max(room, 2 * _total(widths[:keys]))
     blocks: list[list[int]] = [list(range(keys))]
     for column in range(keys, len(widths)):
         if len(blocks[-1]) > keys and _total([widths[i] for i in (*blocks[-1], column)]) > room:

@@ -286,7 +286,13 @@ def test_four_files_of_programs_are_merged(
 
 
 @pytest.mark.parametrize("name", ["text", "markdown"])
-def test_table_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_table_of_files(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")  # whatever the name of the folder
     a, b, empty = (tmp_path / f"{name}.hgrm" for name in ("a", "b", "empty"))
     hgrm.write(a, of([1_000, 2_000, -5_500]))
     hgrm.write(b, of([3_000] * 98))

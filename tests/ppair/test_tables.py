@@ -289,6 +289,12 @@ def test_text_is_in_one_block_if_narrow_headings_do():
     assert [len(line) for line in lines] == [9 * 7 + 8 * 2] * 3
 
 
+def test_long_names_do_not_make_a_block_of_each_column():
+    """At least as much stands beside them as they take."""
+    found = table.make("", ["name", *map(str, range(40))], [["n" * 90, *["1234567"] * 40]])
+    assert len("\n".join(table.to_text(found, 100).splitlines()).split("\n\n")) == 4
+
+
 def test_a_column_that_is_wider_than_all_is_not_cut():
     found = table.make("", ("a", "b", "c"), [("1", "x" * 300, "2"), ("3", "y", "4")])
     lines = table.to_text(found, 80).splitlines()
