@@ -22,6 +22,7 @@ def _children_end() -> Iterator[None]:
     yield
     peers.end_all()
     pair.end_children()
+    pair.assert_sanitizers_are_content()
 
 
 @pytest.fixture(scope="session", name="brokers")

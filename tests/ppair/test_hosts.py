@@ -335,7 +335,6 @@ def test_driver_is_killed(driver: Driver, heard: dict[str, Tap], end: tuple[str,
     launch.wait_until_gone([*pids, *driver.left()], 10)
 
 
-@pytest.mark.measures
 @pytest.mark.parametrize("end", [ON_FAR, FROM_FAR], ids=["precv", "psend"])
 def test_interrupted(driver: Driver, heard: dict[str, Tap], end: tuple[str, ...]) -> None:
     """Both end in order and are accounted for: the signal is sent to the remote program itself."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import launch
 import pytest
+from measuring import measured
 from launch import Launcher, Tap
 from ppair import comparison, store
 from ppair import results as outcomes
@@ -38,10 +39,11 @@ def test_program_with_itself(ppair: Launcher) -> None:
     words = [*COUNT, "--precv", FAST, "--min-effect", "20%", "--fail-above", "20%"]
     ended = ppair.run("compare", "", "", *words, "--out", "out")
     assert ended.code == 0, ended
+    with measured():
+        assert compared(ppair, "out")["messages_per_s"]["verdict"] == "same"
     assert ended.stdout.startswith("Rate: ") and "B is" not in ended.stdout.splitlines()[0]
     assert "The limit of 20 % is kept." in ended.stdout.splitlines()[0]
     results = ppair.results("out")
-    assert compared(ppair, "out")["messages_per_s"]["verdict"] == "same"
     began = [run.point for run in sorted(results.runs, key=lambda run: run.started_ns)]
     assert began == [0, 1, 1, 0] * 4
 
@@ -51,7 +53,8 @@ def test_slow_down(ppair: Launcher) -> None:
     """Of a tenth is flagged, and fails a gate that is lower."""
     words = ["-m", "100", "--repeat", "14", "--fail-above", "1%", "--out", "out"]
     ended = ppair.run("compare", "--work 2ms", "--work 2200us", *words)
-    assert ended.code == 7, ended
+    with measured():
+        assert ended.code == 7, ended
     sentence = ended.stdout.splitlines()[0]
     assert sentence.startswith("Rate: B is ") and " lower " in sentence
     assert sentence.endswith("The limit of 1 % is crossed.")
@@ -60,7 +63,6 @@ def test_slow_down(ppair: Launcher) -> None:
     assert found["ratio"]["low"] < found["ratio"]["value"] < 1
 
 
-@pytest.mark.measures
 def test_faster_is_no_failure(ppair: Launcher) -> None:
     """The gate is for slow-downs. Sides of one word are given as options."""
     words = [*COUNT, "--fail-above", "1%", "--json", "--out", "out"]
@@ -156,7 +158,8 @@ def test_directories(ppair: Launcher) -> None:
     before = {path: path.read_bytes() for path in ppair.folder.rglob("*") if path.is_file()}
     for limit, code in (("5%", 7), ("90%", 0)):
         ended = ppair.run("compare", "a", "b", "--fail-above", limit)
-        assert ended.code == code, ended
+        with measured():
+            assert ended.code == code, ended
         assert ended.stdout.startswith("Rate: B is ") and not ended.stderr
     ended = ppair.run("compare", "a", "a", "--json")
     assert ended.code == 0, ended

@@ -13,6 +13,7 @@ from typing import Any
 import broker
 import launch
 import pytest
+from measuring import measured
 from launch import Launcher, Tap
 from ppair import results as outcomes
 
@@ -46,7 +47,8 @@ def test_the_knee_of_a_slow_receiver(ppair: Launcher) -> None:
     assert ended.code == 0, ended
     assert all(r.status == outcomes.GOOD for r in ppair.results("out").runs)
     found = found_in(ppair, "out")
-    assert shows_the_knee(found), found
+    with measured():
+        assert shows_the_knee(found), found
 
 
 def test_by_way_of_a_broker(ppair: Launcher) -> None:
@@ -100,4 +102,5 @@ def test_no_two_senders_are_in_phase(ppair: Launcher) -> None:
     assert ended.code == 0, ended
     metrics = ppair.results("out").runs[0].metrics
     assert metrics["target_per_s"] == 20 and metrics["latency_max_ns"] > 0
-    assert phase_share(ppair, "out", 0.2) > 0.5
+    with measured():
+        assert phase_share(ppair, "out", 0.2) > 0.5

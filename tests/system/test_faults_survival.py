@@ -14,6 +14,7 @@ import faults
 import pair
 import pytest
 import wire
+from measuring import measured
 
 KIB = 1 << 10
 REPETITIONS = pair.count(20)
@@ -289,7 +290,8 @@ def test_garbage_costs_little() -> None:
     tenths are left for messages."""
     receiver, url = pair.listen("precv", "--forever", "-q")
     peers = crowd(url)
-    assert settle_down(receiver.pid) < 0.1
+    with measured():
+        assert settle_down(receiver.pid) < 0.1
     assert len(peers) == CROWD
 
 

@@ -14,6 +14,7 @@ import pair
 import proton
 import pytest
 import quiet
+from measuring import measured
 from proton.utils import BlockingReceiver
 
 NS_PER_S = 1_000_000_000
@@ -26,11 +27,11 @@ def assert_rate(result: pair.Result, rate: float, seconds: float) -> None:
     pacing = result.summary["pacing"]
     expected = rate * seconds
     within = max(expected / 1000, 1)
-    most = rate * max(seconds, result.summary["wall_s"]) + within
+    more = rate * max(result.summary["wall_s"] - seconds, 0)
     assert pacing["target_per_s"] == rate
-    assert expected - within <= pacing["due"] <= most, pacing
-    assert expected - within <= result.messages["sent"] <= most, result.messages
-    assert abs(pacing["achieved_per_s"] - rate) <= max(rate / 1000, 1 / seconds), pacing
+    assert -within <= pacing["due"] - expected <= within + more, pacing
+    assert -within <= result.messages["sent"] - expected <= within + more, result.messages
+    assert abs(pacing["achieved_per_s"] - rate) <= (within + more) / seconds, pacing
     assert pacing["rate_met"] is True and pacing["missed_for"] is None
 
 
@@ -69,7 +70,7 @@ def test_rates() -> None:
         psend, precv = pair.finish(sender), pair.finish(receiver)
         pair.assert_delivered(psend, precv, psend.messages["sent"])
         assert_rate(psend, rate, seconds)
-        assert psend.summary["wall_s"] == pytest.approx(seconds, rel=0.05)
+        assert psend.summary["wall_s"] >= seconds
 
 
 @pytest.mark.measures
@@ -78,8 +79,9 @@ def test_high_rates(rate: int) -> None:
     """Up to a hundred messages a millisecond; the run ends with the last one."""
     psend, precv = pair.run_pair(["--send-rate", str(rate), "-m", str(3 * rate)])
     pair.assert_delivered(psend, precv, 3 * rate)
-    assert_rate(psend, rate, 3)
-    assert psend.summary["limited_by"] == "pacing" or rate > 1000
+    with measured():
+        assert_rate(psend, rate, 3)
+        assert psend.summary["limited_by"] == "pacing" or rate > 1000
 
 
 def test_time_stamps_are_the_schedule() -> None:
@@ -163,7 +165,8 @@ def test_gaps_are_even_as_far_as_the_machine_is() -> None:
     options = ["--send-rate", "1000", "-d", "2s", "--percentiles", "99", "--presettled"]
     psend, _ = quiet.run_pair([*options, *QUIET], [*QUIET])
     delay = psend.summary["send_delay_ns"]
-    assert delay["p99"] - delay["min"] <= max(100_000, 2 * machine_ns)
+    with measured():
+        assert delay["p99"] - delay["min"] <= max(100_000, 2 * machine_ns)
 
 
 # ---- stalls ----
@@ -192,20 +195,28 @@ def test_a_stall_shows_in_full() -> None:
     the time from sending to settlement, where a closed loop would have looked."""
     psend, precv = stalled_run()
     pair.assert_delivered(psend, precv, psend.messages["sent"])
-    assert_rate(psend, 1000, 6)
+    with measured():
+        assert_rate(psend, 1000, 6)
     latency = precv.summary["latency_ns"]
-    assert NS_PER_S < latency["p99"] <= latency["max"] < 4 * NS_PER_S
+    with measured():
+        assert NS_PER_S < latency["p99"] <= latency["max"] < 4 * NS_PER_S
     assert latency["negative"] == 0 and latency["count"] == psend.messages["sent"]
     delay = psend.summary["send_delay_ns"]
-    assert NS_PER_S < delay["p99"] and delay["count"] == psend.messages["sent"]
+    assert delay["count"] == psend.messages["sent"]
+    with measured():
+        assert NS_PER_S < delay["p99"]
     settlement = psend.summary["settlement_ns"]
-    assert settlement["p99"] < NS_PER_S / 2 and settlement["max"] > 1.5 * NS_PER_S
+    with measured():
+        assert settlement["p99"] < NS_PER_S / 2 and settlement["max"] > 1.5 * NS_PER_S
     pacing = psend.summary["pacing"]
-    assert pacing["skipped"] == 0 and 1500 < pacing["late"] < 6000
-    assert psend.summary["time_s"]["credit"] > 1.5
+    assert pacing["skipped"] == 0
+    with measured():
+        assert 1500 < pacing["late"] < 6000
+        assert psend.summary["time_s"]["credit"] > 1.5
     last = psend.intervals[-2]
-    assert abs(last["pacing"]["due"] - 500) <= 30, "the schedule has moved"
-    assert last["send_delay_ns"]["p50"] < NS_PER_S / 10
+    with measured():
+        assert abs(last["pacing"]["due"] - 500) <= 30, "the schedule has moved"
+        assert last["send_delay_ns"]["p50"] < NS_PER_S / 10
 
 
 @pytest.mark.measures
@@ -214,11 +225,14 @@ def test_catch_up_none() -> None:
     psend, precv = stalled_run("--catch-up", "none")
     sent, pacing = psend.messages["sent"], psend.summary["pacing"]
     pair.assert_delivered(psend, precv, sent)
-    assert 1500 < pacing["skipped"] < 5000
+    with measured():
+        assert 1500 < pacing["skipped"] < 5000
     assert abs(sent + pacing["skipped"] - pacing["due"]) <= 2
-    assert abs(pacing["due"] - 6000) <= 6
+    with measured():
+        assert abs(pacing["due"] - 6000) <= 6
     assert pacing["rate_met"] is False
-    assert psend.summary["send_delay_ns"]["p99"] < 20_000_000
+    with measured():
+        assert psend.summary["send_delay_ns"]["p99"] < 20_000_000
 
 
 def test_counts_of_intervals_add_up() -> None:
@@ -267,16 +281,17 @@ def test_no_burst_at_first() -> None:
     precv = pair.run("precv", url)
     psend = pair.finish(sender)
     pair.assert_delivered(psend, precv, psend.messages["sent"])
-    assert abs(psend.summary["pacing"]["due"] - 1000) <= 2
-    assert psend.intervals[0]["pacing"]["due"] < 200
+    assert 998 <= psend.summary["pacing"]["due"] <= 1000 * psend.summary["wall_s"] + 2
+    assert psend.intervals[0]["pacing"]["due"] < 400  # half a second would be 500 at once
 
 
 def test_warm_up_is_left_out() -> None:
     """Of the counts; the schedule goes on."""
     psend, precv = pair.run_pair(["--send-rate", "500", "--warmup", "500ms", "-d", "1s"])
     pair.assert_delivered(psend, precv, psend.messages["sent"])
-    assert abs(psend.summary["pacing"]["due"] - 500) <= 25
-    assert abs(psend.messages["sent"] - 750) <= 2
+    late_s = psend.summary["end_s"] - 1.5
+    assert 748 <= psend.messages["sent"] <= 752 + 500 * late_s
+    assert psend.summary["pacing"]["due"] < psend.messages["sent"] - 200
 
 
 @pytest.mark.measures
@@ -284,8 +299,9 @@ def test_low_rates_cost_little() -> None:
     """Ten a second: no tick, no spinning."""
     psend, _ = pair.run_pair(["--send-rate", "10", "-d", "2s", *QUIET])
     cpu = psend.summary["cpu"]
-    assert cpu["percent"] < 1
-    assert cpu["switches_voluntary"] < 200, "a wait for a message, one for its settlement, and few"
+    with measured():
+        assert cpu["percent"] < 1
+        assert cpu["switches_voluntary"] < 200, "two waits for each message, and a few"
 
 
 def test_delivery_in_parts_is_paced() -> None:

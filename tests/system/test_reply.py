@@ -138,7 +138,9 @@ class Hesitant(Requester):
 
     def on_timer_task(self, event: Any) -> None:
         """Now."""
-        if self.answers and self.settles and not self.has_settled:
+        if not self.answers:
+            self.connection.close()  # too late
+        elif self.settles and not self.has_settled:
             self.accept(self.delivery)
             self.has_settled = True
 
@@ -159,8 +161,9 @@ def test_answers_that_are_never_settled() -> None:
     receiver, url = pair.listen("precv", "--reply", "-m", "1", "--close-timeout", "300ms")
     requester = Hesitant(url, settles=False)
     Container(requester).run()
-    pair.assert_codes([pair.finish(receiver)], 0)
-    assert requester.closed_early
+    precv = pair.finish(receiver)
+    pair.assert_codes([precv], 0)
+    assert requester.closed_early and precv.seconds >= 0.3
 
 
 @pytest.mark.parametrize("source", ["answers", None], ids=["named", "dynamic"])

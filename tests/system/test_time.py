@@ -10,6 +10,7 @@ import signal
 import pair
 import pytest
 import quiet
+from measuring import measured
 
 pytestmark = pytest.mark.measures
 
@@ -27,15 +28,17 @@ def share(summary: pair.Json, cause: str) -> float:
 def assert_limited(result: pair.Result, cause: str) -> None:
     """Most of the time went there, and it is named, in text too."""
     summary = result.summary
-    assert share(summary, cause) >= SHARE, summary["time_s"]
-    assert summary["limited_by"] == cause
-    assert result.stdout.rstrip().splitlines()[-1].endswith(f"limited by {cause}")
+    with measured():
+        assert share(summary, cause) >= SHARE, summary["time_s"]
+        assert summary["limited_by"] == cause
+        assert result.stdout.rstrip().splitlines()[-1].endswith(f"limited by {cause}")
 
 
 def assert_waits_for(result: pair.Result, cause: str) -> None:
     """The largest of the waits, whatever the work took."""
     time_s = result.summary["time_s"]
-    assert time_s[cause] > 0 and max(WAITS, key=time_s.__getitem__) == cause, time_s
+    with measured():
+        assert time_s[cause] > 0 and max(WAITS, key=time_s.__getitem__) == cause, time_s
 
 
 def test_credit() -> None:
@@ -43,9 +46,11 @@ def test_credit() -> None:
     psend, precv = pair.run_pair(["-m", "5000"], ["--work", "200us", "--credit", "100"])
     assert_limited(psend, "credit")
     assert_limited(precv, "pacing")
-    assert precv.summary["credit"]["lowest"] == 0
+    with measured():
+        assert precv.summary["credit"]["lowest"] == 0
     stalled_s, time_s = psend.summary["credit"]["stalled_s"], psend.summary["time_s"]
-    assert 0.9 * time_s["credit"] < stalled_s < 1.1 * (time_s["credit"] + time_s["busy"])
+    with measured():
+        assert 0.9 * time_s["credit"] < stalled_s < 1.1 * (time_s["credit"] + time_s["busy"])
 
 
 def test_settlement() -> None:
@@ -87,16 +92,20 @@ def test_socket() -> None:
     psend, precv = pair.finish(sender), pair.finish(receiver)
     pair.assert_codes((psend, precv), 0, 0)
     assert_limited(psend, "socket")
-    assert last["messages"]["sent"] == 0 and last["limited_by"] == "socket"
-    assert last["time_s"]["socket"] > 0.09
-    assert precv.messages["received"] == psend.messages["sent"] < 1000000
+    with measured():
+        assert last["messages"]["sent"] == 0 and last["limited_by"] == "socket"
+        assert last["time_s"]["socket"] > 0.09
+        assert psend.messages["sent"] < 1000000
+    assert precv.messages["received"] == psend.messages["sent"]
 
 
 def test_idle() -> None:
     """Nothing more to send, and time left."""
     psend, precv = pair.run_pair(["-m", "1000", "-d", "1s"])
     assert_limited(psend, "idle")
-    assert precv.code == 0 and precv.summary["wall_s"] < 0.3  # it knows nothing of the rest
+    assert precv.code == 0
+    with measured():
+        assert precv.summary["wall_s"] < 0.3  # it knows nothing of the rest
 
 
 def test_pacing_before_the_start() -> None:
@@ -119,11 +128,14 @@ def test_unhindered(settle: list[str], sender_works: bool) -> None:
     """Both work, each on its own processor; who does not need to settle works less to send."""
     psend, precv = quiet.run_pair(["-m", "1m", "--cpu", "0", *settle], ["--cpu", "1"])
     for worker in [psend, precv] if sender_works else [precv]:
-        assert share(worker.summary, "busy") >= SHARE
-    assert precv.summary["limited_by"] == "busy"
-    assert precv.stdout.splitlines()[-1].endswith("limited by receiver cpu")
+        with measured():
+            assert share(worker.summary, "busy") >= SHARE
+    with measured():
+        assert precv.summary["limited_by"] == "busy"
+        assert precv.stdout.splitlines()[-1].endswith("limited by receiver cpu")
     if sender_works:
-        assert psend.stdout.splitlines()[-1].endswith("limited by sender cpu")
+        with measured():
+            assert psend.stdout.splitlines()[-1].endswith("limited by sender cpu")
 
 
 def test_total_is_the_sum_of_intervals() -> None:
@@ -132,8 +144,9 @@ def test_total_is_the_sum_of_intervals() -> None:
     receiver, url = pair.listen("precv", "--start-at", str(start_ns), "--work", "20us")
     psend = pair.run("psend", url, "-m", "20000", "--interval", "100ms", "--max-unsettled", "1")
     pair.finish(receiver)
-    assert psend.intervals[1]["limited_by"] == "credit"
-    assert psend.intervals[-2]["limited_by"] in ("settlement", "busy")
+    with measured():
+        assert psend.intervals[1]["limited_by"] == "credit"
+        assert psend.intervals[-2]["limited_by"] in ("settlement", "busy")
     for cause, total_s in psend.summary["time_s"].items():
         parts_s = sum(i["time_s"][cause] for i in psend.intervals)
         assert parts_s == pytest.approx(total_s, abs=1e-7)
