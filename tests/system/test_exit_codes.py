@@ -419,7 +419,7 @@ def test_second_signal(program: str, stopped: str) -> None:
     pair.send_signal(children[program], signal.SIGINT)
     asked_s = time.monotonic()
     result = pair.finish(children[program])
-    assert time.monotonic() - asked_s < 1.5
+    assert time.monotonic() - asked_s < 4
     assert result.code == 128 + signal.SIGINT and result.summary["interrupted"]
     assert result.summary["messages_per_s"] > 0
 
@@ -433,7 +433,7 @@ def test_close_timeout(program: str, stopped: str) -> None:
     pair.send_signal(children[program], signal.SIGINT)
     asked_s = time.monotonic()
     result = pair.finish(children[program])
-    assert 0.3 <= time.monotonic() - asked_s < 2
+    assert 0.3 <= time.monotonic() - asked_s < 4
     assert result.code == 128 + signal.SIGINT and result.summary["interrupted"]
     if program == "psend":
         assert result.messages["unsettled"] > 0

@@ -98,7 +98,7 @@ def test_leaving_needs_no_ticks() -> None:
     pair.send_signal(sender, signal.SIGINT)
     asked_s = time.monotonic()
     psend = pair.finish(sender)
-    assert time.monotonic() - asked_s < 2
+    assert time.monotonic() - asked_s < 4
     assert psend.code == 128 + signal.SIGINT and psend.messages["sent"] > 0
 
 

@@ -88,7 +88,7 @@ def test_blocked_from_the_start() -> None:
     peer.answer_close()
     assert time.monotonic() - began_s < 5
     psend = pair.finish(sender)
-    assert psend.summary["wall_s"] == pytest.approx(0.4, abs=0.3)
+    assert 0.4 <= psend.summary["wall_s"] < 4
     assert pacing_of(psend)["due"] == 1 and psend.messages["sent"] == 0
     assert pacing_of(psend)["rate_met"] is False
     assert pacing_of(psend)["missed_for"] == psend.summary["limited_by"] == "credit"
@@ -104,7 +104,7 @@ def test_a_duration_without_traffic_ends_on_time() -> None:
     peer.answer_close()
     assert time.monotonic() - began_s < 5
     psend = pair.finish(sender)
-    assert psend.summary["wall_s"] == pytest.approx(0.3, abs=0.3)
+    assert 0.3 <= psend.summary["wall_s"] < 4
     assert psend.summary["stop_reason"] == "duration"
 
 
@@ -124,7 +124,7 @@ def test_the_first_message_is_due_at_the_start() -> None:
             break
     pair.assert_delivered(psend, precv, 1)
     assert pacing_of(psend)["due"] == 1 and pacing_of(psend)["rate_met"] is True
-    assert psend.summary["wall_s"] == pytest.approx(0.3, abs=0.3)
+    assert 0.3 <= psend.summary["wall_s"] < 4
 
 
 def test_a_start_that_is_long_past() -> None:

@@ -360,7 +360,7 @@ def test_peer_never_answers(program: str) -> None:
     with socket.create_server((pair.HOST, 0)) as server:
         port = int(server.getsockname()[1])
         result = connect(program, port, "--connect-timeout", "300ms")
-    assert result.code == CONNECTION and 0.3 <= result.seconds < 2
+    assert result.code == CONNECTION and 0.3 <= result.seconds < 8
     assert len(result.lines) == 1
 
 
