@@ -34,6 +34,7 @@ struct incoming {
 	struct answer_link *answer_to; /* where it goes; NULL: that is not known */
 	size_t part_bytes; /* of a message that has not come to its end, does not fit, or waits for
 			      its answer to be sent */
+	int64_t arrived_ns; /* when one that waits for that had come to its end; 0: none waits */
 	char *part;        /* its first bytes, or all of them; NULL: there is no room for any */
 	size_t part_room;  /* how many of them are kept */
 	STAILQ_ENTRY(incoming) next;

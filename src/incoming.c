@@ -278,6 +278,7 @@ static inline bool take(struct receiver *r, struct incoming *in, pn_delivery_t *
 static void forget_part(struct incoming *in)
 {
 	in->part_bytes = 0;
+	in->arrived_ns = 0;
 	if (in->part_room > BUFFER_BYTES) {
 		free(in->part);
 		in->part = NULL;
@@ -351,22 +352,25 @@ static bool read_part(struct receiver *r, struct incoming *in, pn_delivery_t *d)
 	return !pn_delivery_partial(d);
 }
 
-/* All of it has come. */
+/* All of it has come, now or before: that its answer has to wait is none of its latency. */
 static void take_parts(
 	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock)
 {
 	size_t length = in->part_bytes;
 	size_t prefix = length < in->part_room ? length : in->part_room;
-	if (take(r, in, d, in->part, prefix, length, clock_run_ns(clock)))
+	if (!in->arrived_ns)
+		in->arrived_ns = clock_run_ns(clock);
+	if (take(r, in, d, in->part, prefix, length, in->arrived_ns))
 		forget_part(in);
 }
 
 /* The message in the buffer stays the link's next one, as one that has come in parts. */
-static void hold(struct receiver *r, struct incoming *in, size_t length)
+static void hold(struct receiver *r, struct incoming *in, size_t length, int64_t arrival_ns)
 {
 	keep(in, length);
 	memcpy(in->part, r->buffer, length);
 	in->part_bytes = length;
+	in->arrived_ns = arrival_ns;
 }
 
 /* The usual case is a whole message that fits the buffer. */
@@ -386,10 +390,13 @@ static inline void receive(
 		return;
 	}
 	ssize_t got = pn_link_recv(in->link, r->buffer, pending);
-	if (__builtin_expect(got == PN_ABORTED, 0))
+	if (__builtin_expect(got == PN_ABORTED, 0)) {
 		drop_aborted(r, in, d);
-	else if (!take(r, in, d, r->buffer, pending, pending, clock_run_ns(clock)))
-		hold(r, in, pending);
+		return;
+	}
+	int64_t arrival_ns = clock_run_ns(clock);
+	if (!take(r, in, d, r->buffer, pending, pending, arrival_ns))
+		hold(r, in, pending, arrival_ns);
 }
 
 /* For messages that waited until they were due. */

@@ -503,6 +503,37 @@ def test_messages_wait_for_credit() -> None:
     assert precv.summary["limited_by"] == "credit"
 
 
+def wait_until_it_waits(receiver: pair.Child) -> None:
+    """For credit, as an interval says."""
+    for number in range(1, 10_000):
+        if pair.wait_for(receiver, "interval", number)["time_s"]["credit"] > 0:
+            return
+
+
+@pytest.mark.parametrize("body", [b"body", LONG], ids=["short", "long"])
+def test_latency_is_without_the_wait_for_the_answer(body: bytes) -> None:
+    """The message had come before its answer could go."""
+    receiver, url = pair.listen(
+        *("precv", "--reply", "--forever", "--interval", "50ms", "--clock", "monotonic")
+    )
+    peer = wire.connect(url, wire.SENDER)
+    peer.start()
+    attach_answers(peer)
+    peer.expect(wire.ATTACH)
+    began_ns = time.monotonic_ns()
+    message = request(1, reply_to="answers", body=body)
+    message.properties["ts"] = began_ns
+    peer.send(wire.transfer(1, bytes(message.encode())))
+    wait_until_it_waits(receiver)
+    waiting_ns = time.monotonic_ns()
+    time.sleep(0.5)
+    peer.grant(10, handle=1)
+    assert read_answer(peer).correlation_id == "id-1"
+    peer.close()
+    latency = finish_precv(receiver).summary["latency_ns"]
+    assert latency["count"] == 1 and latency["max"] <= waiting_ns - began_ns
+
+
 def test_answers_that_are_not_settled_are_bounded() -> None:
     """A peer that takes answers and settles none of them holds itself up."""
     receiver, url = pair.listen("precv", "--reply", "--forever", "--credit", "100")
