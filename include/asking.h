@@ -40,6 +40,7 @@ struct engine_answers;
 struct questions {
 	bool used;      /* --round-trip */
 	char *reply_to; /* where answers are to go */
+	size_t opening; /* links, and the peer has not said anything yet */
 	char prefix[ASKING_PREFIX + 1];
 };
 
