@@ -368,7 +368,7 @@ bool answering_answer(
 		return wait_for(r, cause);
 	if (!answer_part_is_used(&l->part))
 		begin(l, in, bytes, length);
-	r->answered = true;
+	r->has_output = true;
 	if (!answer_part_send(&l->part, l->link, bytes, pn_delivery_settled(d)))
 		return wait_for(r, TIME_SESSION);
 	r->worker.stats.n.answers++;

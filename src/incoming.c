@@ -24,7 +24,7 @@ static void grant(struct receiver *r, struct incoming *in, uint32_t credit)
 	if (r->limit != UINT64_MAX)
 		r->wanted -= credit;
 	pn_link_flow(in->link, (int)credit);
-	r->answered = true;
+	r->has_output = true;
 	r->worker.stats.n.grants++;
 	r->worker.stats.n.granted += credit;
 }
@@ -127,7 +127,7 @@ void incoming_settle(struct receiver *r, struct incoming *in)
 	}
 	in->held_count = 0;
 	in->settle_by_ns = 0;
-	r->answered = true;
+	r->has_output = true;
 }
 
 /* When none has come for ACK_DELAY_NS. */
@@ -151,7 +151,7 @@ static inline void settle(struct receiver *r, struct incoming *in, pn_delivery_t
 	} else if (r->options->ack_frequency == 1) {
 		pn_delivery_update(d, r->outcome);
 		pn_delivery_settle(d);
-		r->answered = true;
+		r->has_output = true;
 	} else {
 		pn_link_advance(in->link);
 		in->held[in->held_count++] = d;
@@ -410,8 +410,8 @@ void incoming_take(
 void incoming_take_all(struct receiver *r, struct incoming *in, struct engine_batch *batch)
 {
 	struct clock_run clock = {.kind = r->options->clock};
-	r->answered = false;
+	r->has_output = false;
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch))
 		receive(r, in, d, &clock);
-	batch->answered = r->answered;
+	batch->has_output = r->has_output;
 }
