@@ -172,7 +172,7 @@ static void test_give_up_again_and_again(void **state)
 	(void)state;
 	enum { LOSSES = 1000, EACH = 20, KEPT = 30 };
 	struct awaited a = {0};
-	uint64_t unsettled = UINT64_MAX / 2, last = unsettled;
+	uint64_t unsettled = UINT64_C(1) << 63, last = unsettled;
 	add(&a, unsettled);
 	for (unsigned loss = 1; loss <= LOSSES; loss++) {
 		add_settled(&a, last + 1, last + EACH);
