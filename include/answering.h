@@ -34,7 +34,7 @@ struct answer_link {
 	bool ours;               /* we have opened it */
 	bool attached;           /* or refused */
 	int64_t by_ns;           /* monotonic: attached by then, or refused until then */
-	uint64_t sent;           /* answers, or begun */
+	uint64_t next_tag;       /* a delivery's tag is a number */
 	struct answer_part part; /* its owner is the struct incoming whose message waits */
 	TAILQ_ENTRY(answer_link) next;
 };

@@ -8,10 +8,11 @@
  *
  * A message is awaited until it is settled and answered. What was settled when its connection was
  * lost may have lost its answer, so nobody waits for it. Where a broker stands between, the answer
- * may come by the next link after all, and counts then: each link remembers the latest of such
- * messages, as many as may be awaited at a time, which is all of one loss. Those before them are
- * forgotten, so that a run with any number of losses stays small; their answers, if they come that
- * late, are answers to nothing. What was not settled is sent again, and waited for as before.
+ * may come by the next link after all, and counts then: each link remembers as many of such
+ * messages as may be awaited at a time: all of the last loss, and of earlier ones as far as there
+ * is room. Others are forgotten, so that a run with any number of losses stays small; their
+ * answers, if they come that late, are answers to nothing. What was not settled is sent again, and
+ * waited for as before.
  */
 #ifndef ASKING_H
 #define ASKING_H
@@ -40,6 +41,7 @@ struct engine_answers;
 struct questions {
 	bool used;      /* --round-trip */
 	char *reply_to; /* where answers are to go */
+	size_t opening; /* links, and the peer has not said anything yet */
 	char prefix[ASKING_PREFIX + 1];
 };
 

@@ -39,8 +39,8 @@ struct awaited_message *awaited_find(const struct awaited *a, uint64_t number);
 /* Takes out M, which is in A. */
 void awaited_remove(struct awaited *a, struct awaited_message *m);
 
-/* What is settled and not answered holds nobody up any more, but is still there: of all that were
- * given up, the KEPT with the highest numbers, others are forgotten. */
+/* What is settled and not answered holds nobody up any more, but is still there: all that is given
+ * up now, and of what was before as many as fit into KEPT with it. Others are forgotten. */
 void awaited_give_up(struct awaited *a, size_t kept);
 
 #endif

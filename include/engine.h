@@ -204,7 +204,7 @@ struct engine_batch {
 	pn_delivery_t *first;
 	uint64_t left;
 	pn_event_t *reached;
-	bool answered; /* by the program: there is something to write */
+	bool has_output; /* the program has: there is something to write */
 };
 
 static inline pn_delivery_t *engine_batch_first(struct engine_batch *b)

@@ -32,10 +32,11 @@ struct incoming {
 	int64_t settle_by_ns;      /* when the held ones must be settled; 0 if not yet decided */
 	struct answer_form answer; /* to messages like the last one */
 	struct answer_link *answer_to; /* where it goes; NULL: that is not known */
-	size_t part_bytes; /* of a message that has not come to its end, does not fit, or waits for
-			      its answer to be sent */
-	char *part;        /* its first bytes, or all of them; NULL: there is no room for any */
-	size_t part_room;  /* how many of them are kept */
+	size_t part_bytes;  /* of a message that has not come to its end, does not fit, or waits for
+			       its answer to be sent */
+	int64_t arrived_ns; /* when one that waits for that had come to its end; 0: none waits */
+	char *part;         /* its first bytes, or all of them; NULL: there is no room for any */
+	size_t part_room;   /* how many of them are kept */
 	STAILQ_ENTRY(incoming) next;
 };
 
@@ -48,10 +49,10 @@ struct receiver {
 	uint64_t take_to; /* the same while messages may be taken, else 0 */
 	uint64_t wanted;  /* messages for which no credit has been granted yet */
 	struct pacer pacer;
-	bool waiting;  /* a message is there and not due yet */
-	bool answered; /* credit or a disposition is to be written */
-	bool looks;    /* into messages */
-	bool whole;    /* all bytes of a message are kept until it is taken */
+	bool waiting;    /* a message is there and not due yet */
+	bool has_output; /* credit, a disposition or an answer is to be written */
+	bool looks;      /* into messages */
+	bool whole;      /* all bytes of a message are kept until it is taken */
 	struct printer printer;
 	struct text text; /* of a body */
 	struct answering answering;

@@ -138,6 +138,10 @@ void report_summary(struct report *r, const struct report_summary *summary);
 /* Closes the streams. False if any of them could not be written; that was said when it happened. */
 bool report_close(struct report *r);
 
+/* What a timing is called where it stands beside those of other kinds: in a period, or alone. NULL:
+ * it does not. */
+const char *report_timing_name(const struct report_run *run, enum timing timing);
+
 /* Numbers of a period; NAN if they do not exist. */
 double report_rate_per_s(const struct report_period *p);
 double report_bytes_per_s(const struct report_period *p);

@@ -1,13 +1,13 @@
 #define _GNU_SOURCE
 #include "answer_part.h"
 
-#include <stdint.h>
-
 /* A delivery of ours is known by having a context. */
 void answer_part_begin(struct answer_part *p, pn_link_t *link, const void *owner, uint64_t tag,
-	const char *head, size_t head_bytes)
+	const char *head, size_t head_bytes, size_t body_at, size_t body_end)
 {
 	p->owner = owner;
+	p->at = body_at;
+	p->end = body_end;
 	p->delivery = pn_delivery(link, pn_dtag((const char *)&tag, sizeof tag));
 	pn_delivery_set_context(p->delivery, p->delivery);
 	pn_link_send(link, head, head_bytes);
@@ -19,14 +19,29 @@ size_t answer_part_queued_bytes(const struct answer_part *p)
 	return p->delivery ? pn_delivery_pending(p->delivery) : 0;
 }
 
+/* Those before it are gone when the link's queue is empty; how much is left of each is not known
+ * until then. */
+size_t answer_part_link_bytes(const struct answer_part *p, pn_link_t *link)
+{
+	return answer_part_queued_bytes(p) + (pn_link_queued(link) > 0 ? p->before_bytes : 0);
+}
+
+/* The link goes on to the next. */
+static void clear(struct answer_part *p)
+{
+	*p = (struct answer_part){.before_bytes = p->before_bytes};
+}
+
+/* All of it is handed over. */
 static void end(struct answer_part *p, pn_link_t *link, bool settled)
 {
 	uint8_t mode = pn_link_snd_settle_mode(link);
+	p->before_bytes = answer_part_link_bytes(p, link);
 	if (mode == PN_SND_SETTLED || (settled && mode != PN_SND_UNSETTLED))
 		pn_delivery_settle(p->delivery);
 	else
 		pn_link_advance(link);
-	*p = (struct answer_part){.owner = NULL};
+	clear(p);
 }
 
 /* One that the peer has settled has come to its end. */
@@ -35,7 +50,7 @@ bool answer_part_send(struct answer_part *p, pn_link_t *link, const char *bytes,
 	size_t left = p->end - p->at;
 	size_t piece = left < ANSWER_PART_BYTES ? left : ANSWER_PART_BYTES;
 	if (!p->delivery) {
-		p->owner = NULL;
+		clear(p);
 		return true;
 	}
 	pn_link_send(link, bytes + p->at, piece);
@@ -62,7 +77,7 @@ void answer_part_abort(struct answer_part *p)
 {
 	if (p->delivery)
 		pn_delivery_abort(p->delivery);
-	*p = (struct answer_part){.owner = NULL};
+	clear(p);
 }
 
 /* Those that were handed over settled cannot be. */

@@ -108,23 +108,24 @@ static void drop(struct receiver *r, struct answer_link *l)
 		forget(r, l);
 }
 
-/* The one of ours that has not been used for longest makes room. */
-static void make_room(struct receiver *r)
+/* The one of ours that has not been used for longest makes room, unless an answer is under way on
+ * each of them. */
+static bool make_room(struct receiver *r)
 {
 	struct answer_link *l;
 	if (r->answering.opened < OPENED_MAX)
-		return;
+		return true;
 	TAILQ_FOREACH_REVERSE (l, &r->answering.links, answer_links, next)
-		if (l->ours && !l->part.owner) {
+		if (l->ours && !answer_part_is_used(&l->part)) {
 			drop(r, l);
-			return;
+			return true;
 		}
+	return false;
 }
 
 static struct answer_link *open_link(
 	struct receiver *r, pn_connection_t *connection, const char *address)
 {
-	make_room(r);
 	struct answer_link *l = add(r, connection, address, true);
 	char *name;
 	if (asprintf(&name, "%s-answers-%" PRIu64, r->options->link_name, ++r->answering.named) < 0)
@@ -157,21 +158,26 @@ static struct answer_link *find_link(
 }
 
 /* For messages of the form of IN's last one; NULL if they have no answer. Who comes to us says
- * where answers are to go by opening a link of its own. */
-static struct answer_link *choose_link(struct receiver *r, struct incoming *in)
+ * where answers are to go by opening a link of its own. False if there is no room for another. */
+static bool choose_link(struct receiver *r, struct incoming *in)
 {
 	const char *address = in->answer.address;
 	pn_connection_t *connection = pn_session_connection(pn_link_session(in->link));
+	in->answer_to = NULL;
 	if (!*address)
-		return NULL;
+		return true;
 	struct answer_link *l = find_link(r, connection, address);
 	if (l && !l->link && clock_monotonic_ns() >= l->by_ns) {
 		forget(r, l);
 		l = NULL;
 	}
-	if (l || r->options->listen)
-		return l;
-	return open_link(r, connection, address);
+	if (!l && !r->options->listen) {
+		if (!make_room(r))
+			return false;
+		l = open_link(r, connection, address);
+	}
+	in->answer_to = l;
+	return true;
 }
 
 /* ---- what the engine tells ---- */
@@ -240,6 +246,12 @@ static void detached(void *self, pn_link_t *link)
 	l->by_ns = clock_monotonic_ns() + REFUSED_NS;
 }
 
+/* Whether the peer has said how it ended. */
+static bool has_outcome(pn_delivery_t *d)
+{
+	return pn_delivery_remote_state(d) > PN_RECEIVED;
+}
+
 /* The peer has settled answers. */
 static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 {
@@ -253,7 +265,7 @@ static void deliveries(void *self, pn_link_t *link, struct engine_batch *batch)
 				"the peer has sent a message to a sender");
 			return;
 		}
-		if (pn_delivery_settled(d) || pn_delivery_remote_state(d) > PN_RECEIVED)
+		if (pn_delivery_settled(d) || has_outcome(d))
 			answer_part_settle(&l->part, d);
 	}
 }
@@ -263,22 +275,35 @@ const struct engine_answers ANSWERING_LINKS = {
 
 /* ---- answers ---- */
 
-/* Bytes that are before IN's answer, or of it, and have not been sent. */
-static size_t queued_bytes(const struct answer_link *l, const struct incoming *in)
+/* Bytes of answers that a session has, and has not sent. The library's number is higher for ever if
+ * a link has gone that had settled ones, so that we count as well when it is high. */
+static size_t session_bytes(const struct receiver *r, pn_session_t *session)
 {
-	return l->part.owner == in ? answer_part_queued_bytes(&l->part)
-				   : pn_session_outgoing_bytes(pn_link_session(l->link));
+	const struct answer_link *l;
+	size_t bytes = pn_session_outgoing_bytes(session), ours = 0;
+	if (bytes < ANSWER_PART_BYTES)
+		return bytes;
+	TAILQ_FOREACH (l, &r->answering.links, next)
+		if (l->link && pn_link_session(l->link) == session)
+			ours += answer_part_link_bytes(&l->part, l->link);
+	return ours < bytes ? ours : bytes;
 }
 
-/* What stops IN's answer on this link; BUSY: nothing. */
-static enum time_cause obstacle(const struct answer_link *l, const struct incoming *in)
+/* What stops IN's answer on this link, before it or in its middle; BUSY: nothing. */
+static enum time_cause obstacle(
+	const struct receiver *r, const struct answer_link *l, const struct incoming *in)
 {
-	if (queued_bytes(l, in) >= ANSWER_PART_BYTES)
+	bool begun = answer_part_is_of(&l->part, in);
+	if (answer_part_is_used(&l->part) && !begun)
+		return TIME_SESSION;
+	size_t queued_bytes = begun ? answer_part_queued_bytes(&l->part)
+				    : session_bytes(r, pn_link_session(l->link));
+	if (queued_bytes >= ANSWER_PART_BYTES)
 		return pn_transport_pending(pn_connection_transport(l->connection)) > 0
 			? TIME_SOCKET
 			: TIME_SESSION;
-	if (l->part.owner)
-		return l->part.owner == in ? TIME_BUSY : TIME_SESSION;
+	if (begun)
+		return TIME_BUSY;
 	if (!l->attached || pn_link_credit(l->link) <= 0)
 		return TIME_CREDIT;
 	return pn_link_unsettled(l->link) >= UNSETTLED_MAX ? TIME_SETTLEMENT : TIME_BUSY;
@@ -289,9 +314,8 @@ static void begin(struct answer_link *l, struct incoming *in, const char *bytes,
 {
 	struct answer_form *f = &in->answer;
 	answer_form_fill(f, &in->stamp, bytes);
-	answer_part_begin(&l->part, l->link, in, l->sent++, f->head, f->head_bytes);
-	l->part.at = in->stamp.body_section_at;
-	l->part.end = answer_body_end(&in->stamp, bytes, length);
+	answer_part_begin(&l->part, l->link, in, l->next_tag++, f->head, f->head_bytes,
+		in->stamp.body_section_at, answer_body_end(&in->stamp, bytes, length));
 }
 
 static bool count_unanswerable(struct receiver *r, const struct incoming *in)
@@ -304,21 +328,22 @@ static bool count_unanswerable(struct receiver *r, const struct incoming *in)
 	return true;
 }
 
-/* The link for the answer to a message of IN's, or NULL. The same one goes on being used while
- * messages look alike, and by a message that is being answered. */
-static struct answer_link *link_for(struct receiver *r, struct incoming *in, const char *bytes)
+/* The link for the answer to a message of IN's is IN's answer_to then, or NULL. The same one goes
+ * on being used while messages look alike, and by a message that is being answered. False if the
+ * message is to wait for a link. */
+static bool find_answer_to(struct receiver *r, struct incoming *in, const char *bytes)
 {
-	if (in->answer_to && in->answer_to->part.owner == in)
-		return in->answer_to;
+	if (in->answer_to && answer_part_is_of(&in->answer_to->part, in))
+		return true;
 	if (!answer_form_fits(&in->answer, &in->stamp)) {
 		answer_form_make(&in->answer, &in->stamp, bytes);
 		in->answer_to = NULL;
 	}
-	if (!in->answer_to)
-		in->answer_to = choose_link(r, in);
+	if (!in->answer_to && !choose_link(r, in))
+		return false;
 	if (in->answer_to && !in->answer_to->link)
 		in->answer_to = NULL; /* there may be one for the next message */
-	return in->answer_to;
+	return true;
 }
 
 /* It is tried again from one turn to the next. */
@@ -333,15 +358,17 @@ static bool wait_for(struct receiver *r, enum time_cause cause)
 bool answering_answer(
 	struct receiver *r, struct incoming *in, pn_delivery_t *d, const char *bytes, size_t length)
 {
-	struct answer_link *l = link_for(r, in, bytes);
+	if (!find_answer_to(r, in, bytes))
+		return wait_for(r, TIME_SESSION);
+	struct answer_link *l = in->answer_to;
 	if (!l)
 		return count_unanswerable(r, in);
-	enum time_cause cause = obstacle(l, in);
+	enum time_cause cause = obstacle(r, l, in);
 	if (cause != TIME_BUSY)
 		return wait_for(r, cause);
-	if (!l->part.owner)
+	if (!answer_part_is_used(&l->part))
 		begin(l, in, bytes, length);
-	r->answered = true;
+	r->has_output = true;
 	if (!answer_part_send(&l->part, l->link, bytes, pn_delivery_settled(d)))
 		return wait_for(r, TIME_SESSION);
 	r->worker.stats.n.answers++;
@@ -351,11 +378,12 @@ bool answering_answer(
 /* The link, if it is still there, goes on with those of others. */
 void answering_abort(struct incoming *in)
 {
-	if (in->answer_to && in->answer_to->part.owner == in)
+	if (in->answer_to && answer_part_is_of(&in->answer_to->part, in))
 		answer_part_abort(&in->answer_to->part);
 }
 
-/* What the library counts: all that was begun and is not settled on both ends. */
+/* Deliveries that we have not settled, which we do once the peer has; and those sent settled, until
+ * they have left the library's queue. */
 bool answering_flushed(const struct receiver *r)
 {
 	const struct answer_link *l;

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Answers are granted as many as precv grants messages by default, half of them at a time. */
-#define CREDIT     1000
-#define CREDIT_LOW 500
+/* Answers are granted as many as precv grants messages by default, or as may be awaited at a time
+ * if that is more. */
+#define CREDIT_LEAST 1000
 
 /* ---- what is asked ---- */
 
@@ -54,6 +54,15 @@ void asking_destroy(struct questions *q)
 
 /* ---- links ---- */
 
+/* Half of it comes when half is used. */
+static struct credit credit_for(uint64_t max_unsettled)
+{
+	uint32_t window = CREDIT_LEAST;
+	if (max_unsettled > window)
+		window = max_unsettled < CREDIT_MAX ? (uint32_t)max_unsettled : CREDIT_MAX;
+	return (struct credit){.window = window, .low = window / 2, .add = window - window / 2};
+}
+
 /* Its name is that of the other one, which goes in the other direction. */
 void asking_open(struct sender *s, struct outgoing *o)
 {
@@ -69,10 +78,18 @@ void asking_open(struct sender *s, struct outgoing *o)
 	a->attached = false;
 	a->attach_by_ns = clock_monotonic_ns() + timeout_ns;
 	a->part_bytes = 0;
-	a->credit =
-		(struct credit){.window = CREDIT, .low = CREDIT_LOW, .add = CREDIT - CREDIT_LOW};
+	a->credit = credit_for(s->max_unsettled);
+	s->questions.opening++;
 	a->link = engine_open_answers(
 		&s->worker.engine, connection, pn_link_name(o->link), s->questions.reply_to, o);
+}
+
+/* That O has one. */
+static void forget_link(struct sender *s, struct outgoing *o)
+{
+	s->questions.opening -= o->asking.link && !o->asking.attached;
+	o->asking.link = NULL;
+	o->asking.attached = false;
 }
 
 /* What was settled is not sent once more; no more than `max_unsettled` is awaited at a time. */
@@ -85,8 +102,7 @@ static void give_up(struct sender *s, struct outgoing *o)
 void asking_lose(struct sender *s, struct outgoing *o)
 {
 	pn_link_t *link = o->asking.link;
-	o->asking.link = NULL;
-	o->asking.attached = false;
+	forget_link(s, o);
 	give_up(s, o);
 	if (link)
 		engine_detach(&s->worker.engine, link);
@@ -103,6 +119,8 @@ void asking_free(struct asking *a)
 void asking_turn(struct sender *s, int64_t now_ns)
 {
 	struct outgoing *o;
+	if (!s->questions.opening)
+		return;
 	STAILQ_FOREACH (o, &s->links, next) {
 		struct asking *a = &o->asking;
 		if (a->attached || !a->link)
@@ -118,8 +136,9 @@ void asking_turn(struct sender *s, int64_t now_ns)
 
 static void attached(void *self, pn_link_t *link)
 {
+	struct sender *s = self;
 	struct outgoing *o = pn_link_get_context(link);
-	(void)self;
+	s->questions.opening--;
 	o->asking.attached = true;
 	pn_link_flow(link, (int)credit_start(&o->asking.credit, UINT64_MAX));
 }
@@ -131,8 +150,7 @@ static void detached(void *self, pn_link_t *link)
 	struct outgoing *o = pn_link_get_context(link);
 	if (o->asking.link != link)
 		return; /* the other one was first */
-	o->asking.link = NULL;
-	o->asking.attached = false;
+	forget_link(s, o);
 	engine_detach(&s->worker.engine, o->link);
 }
 

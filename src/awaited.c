@@ -88,40 +88,36 @@ void awaited_remove(struct awaited *a, struct awaited_message *m)
 	a->table[hole].used = false;
 }
 
-/* Ascending. */
-static int compare(const void *a, const void *b)
+/* Nobody is to wait for it any more. */
+static bool is_newly_late(const struct awaited_message *m)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x > y) - (x < y);
+	return m->used && m->settled && !m->late;
 }
 
-/* The lowest numbers of those that were given up, LATE in all, until KEPT are left. */
-static void forget(struct awaited *a, size_t late, size_t kept)
+/* So many of those that were given up before. One from behind may take a place that is left, which
+ * is then looked at again. */
+static void forget(struct awaited *a, size_t count)
 {
-	uint64_t *numbers = malloc(late * sizeof *numbers);
-	size_t found = 0;
-	if (!numbers)
-		fatal(EXIT_INTERNAL, "%zu messages", late);
-	for (size_t i = 0; i < a->capacity; i++)
-		if (a->table[i].used && a->table[i].late)
-			numbers[found++] = a->table[i].number;
-	qsort(numbers, found, sizeof *numbers, compare);
-	for (size_t i = 0; i + kept < found; i++)
-		awaited_remove(a, awaited_find(a, numbers[i]));
-	free(numbers);
+	for (size_t i = 0; i < a->capacity && count;)
+		if (a->table[i].used && a->table[i].late) {
+			awaited_remove(a, &a->table[i]);
+			count--;
+		} else {
+			i++;
+		}
 }
 
 /* Not often: the whole table is gone through. */
 void awaited_give_up(struct awaited *a, size_t kept)
 {
-	for (size_t i = 0; i < a->capacity; i++) {
-		struct awaited_message *m = &a->table[i];
-		if (m->used && m->settled && !m->late) {
-			m->late = true;
+	size_t late = a->count - a->depth, more = 0;
+	for (size_t i = 0; i < a->capacity; i++)
+		more += is_newly_late(&a->table[i]);
+	size_t room = more < kept ? kept - more : 0;
+	forget(a, late > room ? late - room : 0);
+	for (size_t i = 0; i < a->capacity; i++)
+		if (is_newly_late(&a->table[i])) {
+			a->table[i].late = true;
 			a->depth--;
 		}
-	}
-	size_t late = a->count - a->depth;
-	if (late > kept)
-		forget(a, late, kept);
 }

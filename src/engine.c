@@ -26,7 +26,7 @@ static pn_event_t *deliveries(struct engine *e, pn_event_t *event, bool *enough)
 	else
 		e->callbacks->deliveries(e->context, batch.link, &batch);
 	*enough = !batch.left;
-	if (*enough && batch.answered)
+	if (*enough && batch.has_output)
 		poller_flush(&e->poller);
 	return batch.reached;
 }
@@ -46,7 +46,7 @@ static void handle_one(struct engine *e, pn_event_t *event, pn_event_type_t type
 /* Handles EVENT, which is at the head of the reactor's queue, and all behind it, so that the
  * reactor's dispatch, which costs about 1,100 instructions an event, is gone through once a turn.
  * The last event handled stays at the head: the reactor drops it when we return. False if events
- * are left because the program has had --drain-batch of them; what it has answered, such as credit,
+ * are left because the program has had --drain-batch of them; what it has put out, such as credit,
  * is then written first. */
 static bool handle_all(struct engine *e, pn_event_t *event)
 {

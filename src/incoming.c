@@ -24,7 +24,7 @@ static void grant(struct receiver *r, struct incoming *in, uint32_t credit)
 	if (r->limit != UINT64_MAX)
 		r->wanted -= credit;
 	pn_link_flow(in->link, (int)credit);
-	r->answered = true;
+	r->has_output = true;
 	r->worker.stats.n.grants++;
 	r->worker.stats.n.granted += credit;
 }
@@ -127,7 +127,7 @@ void incoming_settle(struct receiver *r, struct incoming *in)
 	}
 	in->held_count = 0;
 	in->settle_by_ns = 0;
-	r->answered = true;
+	r->has_output = true;
 }
 
 /* When none has come for ACK_DELAY_NS. */
@@ -151,7 +151,7 @@ static inline void settle(struct receiver *r, struct incoming *in, pn_delivery_t
 	} else if (r->options->ack_frequency == 1) {
 		pn_delivery_update(d, r->outcome);
 		pn_delivery_settle(d);
-		r->answered = true;
+		r->has_output = true;
 	} else {
 		pn_link_advance(in->link);
 		in->held[in->held_count++] = d;
@@ -278,6 +278,7 @@ static inline bool take(struct receiver *r, struct incoming *in, pn_delivery_t *
 static void forget_part(struct incoming *in)
 {
 	in->part_bytes = 0;
+	in->arrived_ns = 0;
 	if (in->part_room > BUFFER_BYTES) {
 		free(in->part);
 		in->part = NULL;
@@ -351,22 +352,25 @@ static bool read_part(struct receiver *r, struct incoming *in, pn_delivery_t *d)
 	return !pn_delivery_partial(d);
 }
 
-/* All of it has come. */
+/* All of it has come, now or before: that its answer has to wait is none of its latency. */
 static void take_parts(
 	struct receiver *r, struct incoming *in, pn_delivery_t *d, struct clock_run *clock)
 {
 	size_t length = in->part_bytes;
 	size_t prefix = length < in->part_room ? length : in->part_room;
-	if (take(r, in, d, in->part, prefix, length, clock_run_ns(clock)))
+	if (!in->arrived_ns)
+		in->arrived_ns = clock_run_ns(clock);
+	if (take(r, in, d, in->part, prefix, length, in->arrived_ns))
 		forget_part(in);
 }
 
 /* The message in the buffer stays the link's next one, as one that has come in parts. */
-static void hold(struct receiver *r, struct incoming *in, size_t length)
+static void hold(struct receiver *r, struct incoming *in, size_t length, int64_t arrival_ns)
 {
 	keep(in, length);
 	memcpy(in->part, r->buffer, length);
 	in->part_bytes = length;
+	in->arrived_ns = arrival_ns;
 }
 
 /* The usual case is a whole message that fits the buffer. */
@@ -386,10 +390,13 @@ static inline void receive(
 		return;
 	}
 	ssize_t got = pn_link_recv(in->link, r->buffer, pending);
-	if (__builtin_expect(got == PN_ABORTED, 0))
+	if (__builtin_expect(got == PN_ABORTED, 0)) {
 		drop_aborted(r, in, d);
-	else if (!take(r, in, d, r->buffer, pending, pending, clock_run_ns(clock)))
-		hold(r, in, pending);
+		return;
+	}
+	int64_t arrival_ns = clock_run_ns(clock);
+	if (!take(r, in, d, r->buffer, pending, pending, arrival_ns))
+		hold(r, in, pending, arrival_ns);
 }
 
 /* For messages that waited until they were due. */
@@ -403,8 +410,8 @@ void incoming_take(
 void incoming_take_all(struct receiver *r, struct incoming *in, struct engine_batch *batch)
 {
 	struct clock_run clock = {.kind = r->options->clock};
-	r->answered = false;
+	r->has_output = false;
 	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch))
 		receive(r, in, d, &clock);
-	batch->answered = r->answered;
+	batch->has_output = r->has_output;
 }

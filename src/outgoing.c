@@ -180,9 +180,9 @@ static uint64_t depth_of(const struct sender *s, struct outgoing *o, bool again)
 
 /* ---- gates ---- */
 
-/* Of one turn of a link. Each gate says what stops it, BUSY if nothing does, and lowers what may be
- * sent to what it lets through. */
-struct turn {
+/* What one turn of a link may send. Each gate says what stops it, BUSY if nothing does, and lowers
+ * that to what it lets through. */
+struct allowance {
 	int64_t now_ns;
 	int credit;
 	bool again;        /* what was sent on a link that was lost comes first */
@@ -191,95 +191,98 @@ struct turn {
 };
 
 /* Nothing is asked before it can be answered. */
-static enum time_cause pass_answers(struct sender *s, struct outgoing *o, struct turn *t)
+static enum time_cause pass_answers(struct sender *s, struct outgoing *o, struct allowance *a)
 {
-	(void)t;
+	(void)a;
 	return s->questions.used && !o->asking.attached ? TIME_IDLE : TIME_BUSY;
 }
 
-static enum time_cause pass_socket(struct sender *s, struct outgoing *o, struct turn *t)
+static enum time_cause pass_socket(struct sender *s, struct outgoing *o, struct allowance *a)
 {
-	(void)s, (void)t;
+	(void)s, (void)a;
 	return pn_transport_pending(transport_of(o)) > 0 ? TIME_SOCKET : TIME_BUSY;
 }
 
 /* Of the peer's session. */
-static enum time_cause pass_window(struct sender *s, struct outgoing *o, struct turn *t)
+static enum time_cause pass_window(struct sender *s, struct outgoing *o, struct allowance *a)
 {
 	(void)s;
-	t->room_bytes = queue_room(o);
-	return t->room_bytes && !(o->queued_bytes && t->credit <= 0) ? TIME_BUSY : TIME_SESSION;
+	a->room_bytes = queue_room(o);
+	return a->room_bytes && !(o->queued_bytes && a->credit <= 0) ? TIME_BUSY : TIME_SESSION;
 }
 
 /* When there is nothing to be sent, credit is of no more use; the peer may ask for it back. */
-static enum time_cause pass_content(struct sender *s, struct outgoing *o, struct turn *t)
+static enum time_cause pass_content(struct sender *s, struct outgoing *o, struct allowance *a)
 {
 	enum lines_state content = LINES_ENDED;
-	if (t->count)
-		content = t->again ? LINES_READY : content_peek(&s->content);
+	if (a->count)
+		content = a->again ? LINES_READY : content_peek(&s->content);
 	if (content == LINES_READY)
 		return TIME_BUSY;
 	if (s->eos_sent == s->options->send_eos)
 		pn_link_drained(o->link);
 	s->starved = s->starved || content == LINES_WAITING;
-	return content == LINES_ENDED && depth_of(s, o, t->again) ? TIME_SETTLEMENT : TIME_IDLE;
+	return content == LINES_ENDED && depth_of(s, o, a->again) ? TIME_SETTLEMENT : TIME_IDLE;
 }
 
 /* An open loop lets go what is due. A turn will come for the next. */
-static enum time_cause pass_schedule(struct sender *s, struct outgoing *o, struct turn *t)
+static enum time_cause pass_schedule(struct sender *s, struct outgoing *o, struct allowance *a)
 {
 	(void)o;
-	if (!s->pacing.used || t->again)
+	if (!s->pacing.used || a->again)
 		return TIME_BUSY;
 	if (!s->pacing.backlog)
 		engine_turn_by(&s->worker.engine, schedule_due_ns(&s->pacing.next));
-	t->count = least(t->count, s->pacing.backlog);
-	return t->count ? TIME_BUSY : TIME_PACING;
+	a->count = least(a->count, s->pacing.backlog);
+	return a->count ? TIME_BUSY : TIME_PACING;
 }
 
 /* What the queue depth lets go. Batches are let go whole: while one that was let go is not sent to
  * its end, that is what is left of it. */
-static enum time_cause pass_depth(struct sender *s, struct outgoing *o, struct turn *t)
+static enum time_cause pass_depth(struct sender *s, struct outgoing *o, struct allowance *a)
 {
 	if (s->options->presettled && !s->questions.used)
 		return TIME_BUSY;
-	uint64_t depth = depth_of(s, o, t->again);
+	uint64_t depth = depth_of(s, o, a->again);
 	uint64_t left = depth < s->max_unsettled ? s->max_unsettled - depth : 0;
-	if (s->options->batch > 1 && !s->pacing.used && !t->again) {
+	if (s->options->batch > 1 && !s->pacing.used && !a->again) {
 		if (!o->batch_left)
 			o->batch_left = left - left % s->options->batch;
 		left = o->batch_left;
 	}
-	t->count = least(t->count, left);
-	return t->count ? TIME_BUSY : TIME_SETTLEMENT;
+	a->count = least(a->count, left);
+	return a->count ? TIME_BUSY : TIME_SETTLEMENT;
 }
 
 /* That there was a message and none for it is a stall. */
-static enum time_cause pass_credit(struct sender *s, struct outgoing *o, struct turn *t)
+static enum time_cause pass_credit(struct sender *s, struct outgoing *o, struct allowance *a)
 {
-	if (t->credit > 0) {
-		t->count = least(t->count, (uint64_t)t->credit);
+	if (a->credit > 0) {
+		a->count = least(a->count, (uint64_t)a->credit);
 		return TIME_BUSY;
 	}
 	s->worker.stats.n.blocked++;
 	if (!o->stall_began_ns)
-		o->stall_began_ns = o->stall_booked_ns = t->now_ns;
-	book_stall(s, o, t->now_ns);
+		o->stall_began_ns = o->stall_booked_ns = a->now_ns;
+	book_stall(s, o, a->now_ns);
 	return TIME_CREDIT;
 }
 
-/* From the socket inwards. A message that was begun has passed all but those in front. */
-static enum time_cause (*const GATES[])(struct sender *s, struct outgoing *o, struct turn *t) = {
-	pass_answers,
-	pass_socket,
-	pass_window,
-	pass_content,
-	pass_schedule,
-	pass_depth,
-	pass_credit,
+/* From the socket inwards. They also do what being stopped there entails: those behind one that
+ * stops do not run. */
+static const struct gate {
+	enum time_cause (*pass)(struct sender *s, struct outgoing *o, struct allowance *a);
+	bool stops_begun; /* messages, too; they have passed the others */
+} GATES[] = {
+	{pass_answers, true},
+	{pass_socket, true},
+	{pass_window, true},
+	{pass_content, false},
+	{pass_schedule, false},
+	{pass_depth, false},
+	{pass_credit, false},
 };
-#define GATES_ALL      (sizeof GATES / sizeof *GATES)
-#define GATES_OF_BEGUN 3 /* those in front */
+#define GATE_COUNT (sizeof GATES / sizeof *GATES)
 
 /* ---- send ---- */
 
@@ -302,21 +305,22 @@ static void send_some(struct sender *s, struct outgoing *o, uint64_t count, size
 enum time_cause outgoing_turn(struct sender *s, struct outgoing *o, int64_t now_ns)
 {
 	bool again = sending_has_again(o);
-	struct turn t = {.now_ns = now_ns,
+	struct allowance a = {.now_ns = now_ns,
 		.credit = pn_link_credit(o->link),
 		.again = again,
 		.count = again ? o->again_end - o->again_next : outgoing_left(s)};
-	size_t gates = o->part.delivery ? GATES_OF_BEGUN : GATES_ALL;
-	if (t.credit > 0)
+	if (a.credit > 0)
 		end_stall(s, o, now_ns);
-	for (size_t i = 0; i < gates; i++) {
-		enum time_cause cause = GATES[i](s, o, &t);
+	for (size_t i = 0; i < GATE_COUNT; i++) {
+		if (o->part.delivery && !GATES[i].stops_begun)
+			continue;
+		enum time_cause cause = GATES[i].pass(s, o, &a);
 		if (cause != TIME_BUSY)
 			return cause;
 	}
 	if (!again)
-		t.count = least(t.count, s->worker.milestone - s->worker.stats.n.messages);
-	send_some(s, o, t.count, t.room_bytes);
+		a.count = least(a.count, s->worker.milestone - s->worker.stats.n.messages);
+	send_some(s, o, a.count, a.room_bytes);
 	return TIME_BUSY;
 }
 

@@ -83,7 +83,7 @@ static uint64_t just_due(const struct pacing *p, int64_t now_ns)
 	return overdue < p->backlog ? p->backlog - overdue : 0;
 }
 
-/* What cannot be subtracted is that of now. */
+/* `just_due` is a level, not a count: a report has that of its own time. */
 void pacing_cut(struct pacing *p, uint64_t left, int64_t now_ns)
 {
 	pacing_turn(p, left, now_ns);

@@ -11,6 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Memory for unsettled messages, if --max-unsettled does not say how many there may be. */
+#define UNSETTLED_BYTES      (8 * 1024 * 1024)
+#define UNSETTLED_EACH_BYTES 1024
+#define UNSETTLED_LEAST      64
+
 /* ---- send ---- */
 
 /* The last message is handed over. */
@@ -154,11 +159,6 @@ static void cut(void *self, int64_t at_ns)
 		s->worker.stats.n.tsc_ns = (uint64_t)(clock_monotonic_ns() - s->tsc_base_ns);
 	}
 }
-
-/* Memory for unsettled messages, if --max-unsettled does not say how many there may be. */
-#define UNSETTLED_BYTES      (8 * 1024 * 1024)
-#define UNSETTLED_EACH_BYTES 1024
-#define UNSETTLED_LEAST      64
 
 /* ---- links ---- */
 

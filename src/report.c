@@ -82,6 +82,17 @@ bool report_close(struct report *r)
 	return good;
 }
 
+/* Batches have theirs in an object of their own, as stalls have. */
+const char *report_timing_name(const struct report_run *run, enum timing timing)
+{
+	switch (timing) {
+	case TIMING_LATENCY: return run->sender ? "settlement_ns" : "latency_ns";
+	case TIMING_SEND_DELAY: return "send_delay_ns";
+	case TIMING_ROUND_TRIP: return "round_trip_ns";
+	default: return NULL;
+	}
+}
+
 static double per_s(uint64_t amount, int64_t ns)
 {
 	return ns > 0 ? (double)amount * NS_PER_S / (double)ns : NAN;

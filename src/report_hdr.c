@@ -95,18 +95,15 @@ static void print_buckets(FILE *out, const struct histogram *h)
 				in_us(histogram_lowest(i), text), h->buckets[i]);
 }
 
-/* In the words of report_json.c. */
-static const char *timing_name(const struct report_run *run)
+/* The one timing that such a file has. */
+static enum timing main_timing(const struct report_run *run)
 {
-	if (run->asks)
-		return "round_trip_ns";
-	return run->sender ? "settlement_ns" : "latency_ns";
+	return run->asks ? TIMING_ROUND_TRIP : TIMING_LATENCY;
 }
 
 static void hdr_summary(FILE *out, const struct report_run *run, const struct report_summary *s)
 {
-	const struct histogram *h =
-		&s->total.stats.timings[run->asks ? TIMING_ROUND_TRIP : TIMING_LATENCY];
+	const struct histogram *h = &s->total.stats.timings[main_timing(run)];
 	struct histogram_summary summary;
 	histogram_summarize(h, &summary);
 	fprintf(out, "%16s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",
@@ -114,7 +111,7 @@ static void hdr_summary(FILE *out, const struct report_run *run, const struct re
 	print_levels(out, h, &summary);
 	char text[US_SIZE];
 	fprintf(out, "#[Exact   = ppair-hgrm/1, every bucket follows]\n");
-	fprintf(out, "#[Timing  = %s]\n", timing_name(run));
+	fprintf(out, "#[Timing  = %s]\n", report_timing_name(run, main_timing(run)));
 	print_buckets(out, h);
 	fprintf(out, "#[Sum     = %12s, Overflow       = %12" PRIu64 "]\n", in_us(h->sum, text),
 		h->overflow);

@@ -279,6 +279,13 @@ static json_t *connection(const struct counters *n)
 	return object;
 }
 
+/* One that stands in the period itself. */
+static void put_main_timing(json_t *object, const struct report_run *run, const struct stats *s,
+	enum timing timing, bool with_buckets)
+{
+	put_timing(object, run, report_timing_name(run, timing), s, timing, with_buckets);
+}
+
 /* What intervals and summary have in common. */
 static void put_period(json_t *object, const struct report_run *run, const struct report_period *p,
 	bool with_buckets)
@@ -287,14 +294,11 @@ static void put_period(json_t *object, const struct report_run *run, const struc
 	put_seconds(object, "start_s", (uint64_t)p->start_ns);
 	put_seconds(object, "end_s", (uint64_t)p->end_ns);
 	put_number(object, "content_bytes", n->content_bytes);
-	put_timing(object, run, run->sender ? "settlement_ns" : "latency_ns", &p->stats,
-		TIMING_LATENCY, with_buckets);
+	put_main_timing(object, run, &p->stats, TIMING_LATENCY, with_buckets);
 	if (run->sender) {
 		json_object_set_new(object, "pacing", pacing(run, p));
-		put_timing(
-			object, run, "send_delay_ns", &p->stats, TIMING_SEND_DELAY, with_buckets);
-		put_timing(
-			object, run, "round_trip_ns", &p->stats, TIMING_ROUND_TRIP, with_buckets);
+		put_main_timing(object, run, &p->stats, TIMING_SEND_DELAY, with_buckets);
+		put_main_timing(object, run, &p->stats, TIMING_ROUND_TRIP, with_buckets);
 		json_object_set_new(object, "batch", batches(run, p, with_buckets));
 	}
 	json_object_set_new(object, "credit", credit(run, &p->stats, with_buckets));

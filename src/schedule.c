@@ -4,13 +4,13 @@
 
 #include <math.h>
 
-#define NS_PER_S   1e9L
+#define SECOND_NS  1e9L
 #define GAP_MAX_NS 0x1p63L /* 292 years */
 #define ONE_NS     0x1p64L /* in a schedule's times */
 
 static long double gap_ns_of(const struct schedule_options *o)
 {
-	return NS_PER_S * (long double)o->batch / (long double)o->rate_per_s;
+	return SECOND_NS * (long double)o->batch / (long double)o->rate_per_s;
 }
 
 /* As far as that goes: after more, nothing is due. */
@@ -43,9 +43,11 @@ unsigned __int128 schedule_random_gap(struct schedule *s)
  * missed, that takes no time. */
 static uint64_t leap(struct schedule *s, int64_t now_ns)
 {
+	if (s->poisson)
+		return 0;
 	unsigned __int128 ahead = (unsigned __int128)(now_ns - s->due_ns) << 64;
 	uint64_t batches = (uint64_t)(ahead / s->gap);
-	if (s->poisson || batches < 2)
+	if (batches < 2)
 		return 0;
 	uint64_t passed = s->left + (batches - 2) * s->batch;
 	schedule_go_on(s, s->gap * (batches - 1));

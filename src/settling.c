@@ -87,45 +87,54 @@ static void settle_eos(struct sender *s, pn_delivery_t *d, uint64_t state)
 	pn_delivery_settle(d);
 }
 
-/* A delivery that has no outcome, and that the peer has not settled, is left alone. */
-void settling_take(struct sender *s, struct outgoing *o, struct engine_batch *batch)
+/* A delivery that has no outcome, and that the peer has not settled, is left alone. False if it is
+ * none of ours. */
+static inline __attribute__((always_inline)) bool settle_one(
+	struct sender *s, struct outgoing *o, pn_delivery_t *d, struct clock_run *clock)
 {
 	struct stats *stats = &s->worker.stats;
-	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
-	uint64_t unsettled = stats->unsettled;
-	for (pn_delivery_t *d = engine_batch_first(batch); d; d = engine_batch_next(batch)) {
-		int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
-		if (!sent_ns) {
-			/* not ours; the library takes it for one that uses up credit */
-			engine_refuse(&s->worker.engine, o->link, "amqp:not-allowed",
-				"the peer has sent a message to a sender");
-			return; /* O is no more */
-		}
-		if (!pn_delivery_updated(d))
-			continue; /* a second event of one that was handled */
-		pn_delivery_clear(d);
-		uint64_t state = pn_delivery_remote_state(d);
-		if (__builtin_expect(sent_ns == SENDING_EOS_NS, 0)) {
-			settle_eos(s, d, state);
-			continue;
-		}
-		if (!count_outcome(&stats->n, state, pn_delivery_settled(d)))
-			continue;
-		int64_t now_ns = clock_run_ns(&clock);
-		if (__builtin_expect(s->times_batches, 0))
-			time_batch(s, o, d, now_ns);
-		if (d == o->part.delivery) {
-			abort_part(s, o);
-			continue;
-		}
-		histogram_record(&stats->timings[TIMING_LATENCY], now_ns - sent_ns);
-		if (s->keeps)
-			forget(o, d);
-		if (s->questions.used)
-			asking_settle(o, number_of(d), is_refusal(state));
-		pn_delivery_settle(d);
-		stats->unsettled--;
+	int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
+	if (!sent_ns)
+		return false;
+	if (!pn_delivery_updated(d))
+		return true; /* a second event of one that was handled */
+	pn_delivery_clear(d);
+	uint64_t state = pn_delivery_remote_state(d);
+	if (__builtin_expect(sent_ns == SENDING_EOS_NS, 0)) {
+		settle_eos(s, d, state);
+		return true;
 	}
-	if (stats->unsettled != unsettled)
+	if (!count_outcome(&stats->n, state, pn_delivery_settled(d)))
+		return true;
+	int64_t now_ns = clock_run_ns(clock);
+	if (__builtin_expect(s->times_batches, 0))
+		time_batch(s, o, d, now_ns);
+	if (d == o->part.delivery) {
+		abort_part(s, o);
+		return true;
+	}
+	histogram_record(&stats->timings[TIMING_LATENCY], now_ns - sent_ns);
+	if (s->keeps)
+		forget(o, d);
+	if (s->questions.used)
+		asking_settle(o, number_of(d), is_refusal(state));
+	pn_delivery_settle(d);
+	stats->unsettled--;
+	return true;
+}
+
+/* To the end of the run, or to one that is none of ours: the library takes that for one that uses
+ * up credit. */
+void settling_take(struct sender *s, struct outgoing *o, struct engine_batch *batch)
+{
+	struct clock_run clock = {.kind = CLOCK_KIND_MONOTONIC};
+	uint64_t unsettled = s->worker.stats.unsettled;
+	pn_delivery_t *d = engine_batch_first(batch);
+	while (d && settle_one(s, o, d, &clock))
+		d = engine_batch_next(batch);
+	if (s->worker.stats.unsettled != unsettled)
 		s->worker.moved = true;
+	if (d)
+		engine_refuse(&s->worker.engine, o->link, "amqp:not-allowed",
+			"the peer has sent a message to a sender"); /* O is no more */
 }

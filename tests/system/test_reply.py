@@ -307,6 +307,13 @@ def begin_answer(peer: wire.Peer) -> None:
         assert peer.expect(wire.TRANSFER)["more"]
 
 
+def wait_until_it_waits(receiver: pair.Child, cause: str) -> None:
+    """As an interval says."""
+    for number in range(1, 10_000):
+        if pair.wait_for(receiver, "interval", number)["time_s"][cause] > 0:
+            return
+
+
 def open_window(peer: wire.Peer) -> None:
     """After those."""
     peer.grant(100, handle=1, next_incoming_id=2)
@@ -387,6 +394,28 @@ def test_a_link_that_goes_before_its_answer_has_come_to_its_end() -> None:
     peer.close()
     precv = finish_precv(receiver)
     assert (precv.messages["answers"], precv.messages["unanswerable"]) == (1, 1)
+
+
+def test_a_link_that_goes_while_answers_are_queued() -> None:
+    """The library counts what was handed over settled for ever; the next link has answers, and a
+    small window holds it up as before."""
+    receiver, url = pair.listen("precv", "--reply", "--forever", "--interval", "50ms")
+    peer = start_with_answers(url, window=2)
+    for number in range(1, 9):
+        peer.send(wire.transfer(number, long_request(number, LONG[:8000])))
+    begin_answer(peer)
+    wait_until_it_waits(receiver, "session")
+    peer.send(wire.frame(wire.DETACH, handle=1, closed=True))
+    peer.expect(wire.DETACH)
+    attach_answers(peer, name="next", handle=3)
+    peer.expect(wire.ATTACH)
+    peer.grant(100, handle=3, next_incoming_id=2, incoming_window=wire.WINDOW)
+    for number in range(9, 29):
+        peer.send(wire.transfer(number, long_request(number, LONG[:8000])))
+        assert read_answer(peer).correlation_id == f"id-{number}"
+    peer.close()
+    messages = finish_precv(receiver).messages
+    assert messages["received"] == 28 and messages["answers"] + messages["unanswerable"] == 28
 
 
 def test_a_run_that_ends_before_an_answer_has_come_to_its_end() -> None:
@@ -504,6 +533,30 @@ def test_messages_wait_for_credit() -> None:
     assert stingy.waiting == 180
     assert [a.correlation_id for a in stingy.answers] == [r.id for r in requests]
     assert precv.summary["limited_by"] == "credit"
+
+
+@pytest.mark.parametrize("body", [b"body", LONG], ids=["short", "long"])
+def test_latency_is_without_the_wait_for_the_answer(body: bytes) -> None:
+    """The message had come before its answer could go."""
+    receiver, url = pair.listen(
+        *("precv", "--reply", "--forever", "--interval", "50ms", "--clock", "monotonic")
+    )
+    peer = wire.connect(url, wire.SENDER)
+    peer.start()
+    attach_answers(peer)
+    peer.expect(wire.ATTACH)
+    began_ns = time.monotonic_ns()
+    message = request(1, reply_to="answers", body=body)
+    message.properties["ts"] = began_ns
+    peer.send(wire.transfer(1, bytes(message.encode())))
+    wait_until_it_waits(receiver, "credit")
+    waiting_ns = time.monotonic_ns()
+    time.sleep(0.5)
+    peer.grant(10, handle=1)
+    assert read_answer(peer).correlation_id == "id-1"
+    peer.close()
+    latency = finish_precv(receiver).summary["latency_ns"]
+    assert latency["count"] == 1 and latency["max"] <= waiting_ns - began_ns
 
 
 def test_answers_that_are_not_settled_are_bounded() -> None:

@@ -111,32 +111,80 @@ static void test_give_up(void **state)
 	awaited_free(&a);
 }
 
-/* Of what was given up so many are left, those with the highest numbers, whatever stays. */
+/* Settled messages with the numbers FIRST to LAST are added. */
+static void add_settled(struct awaited *a, uint64_t first, uint64_t last)
+{
+	for (uint64_t number = first; number <= last; number++)
+		awaited_add(a, number, (int64_t)number + 5, true);
+}
+
+/* How many of FIRST to LAST are there. */
+static unsigned count(const struct awaited *a, uint64_t first, uint64_t last)
+{
+	unsigned found = 0;
+	for (uint64_t number = first; number <= last; number++)
+		found += awaited_find(a, number) != NULL;
+	return found;
+}
+
+/* All that a loss gives up is left, and of earlier ones as many as there is room for. */
+static void test_the_last_loss_is_kept(void **state)
+{
+	(void)state;
+	struct awaited a = {0};
+	add_settled(&a, 1, 4);
+	awaited_give_up(&a, 5);
+	add_settled(&a, 5, 7);
+	awaited_give_up(&a, 5);
+	assert_int_equal(count(&a, 5, 7), 3);
+	assert_int_equal(count(&a, 1, 4), 2);
+	add_settled(&a, 8, 12);
+	awaited_give_up(&a, 5);
+	assert_int_equal(count(&a, 8, 12), 5);
+	assert_int_equal(a.count, 5);
+	awaited_give_up(&a, 0);
+	assert_int_equal(a.count, 0);
+	awaited_free(&a);
+}
+
+/* A message that was sent again has a low number, and is of the last loss. */
+static void test_one_that_was_sent_again_is_kept(void **state)
+{
+	(void)state;
+	struct awaited a = {0};
+	add(&a, 1);
+	add_settled(&a, 2, 5);
+	awaited_give_up(&a, 5);
+	assert_int_equal(a.depth, 1);
+	awaited_find(&a, 1)->settled = true;
+	add_settled(&a, 6, 9);
+	awaited_give_up(&a, 5);
+	assert_int_equal(a.depth, 0);
+	assert_awaited(&a, 1);
+	assert_int_equal(count(&a, 6, 9), 4);
+	assert_int_equal(count(&a, 2, 5), 0);
+	awaited_free(&a);
+}
+
+/* Any number of losses takes no more memory than a few; what is not settled stays. */
 static void test_give_up_again_and_again(void **state)
 {
 	(void)state;
 	enum { LOSSES = 1000, EACH = 20, KEPT = 30 };
 	struct awaited a = {0};
-	uint64_t number = UINT64_MAX / 2; /* never settled: it holds up others for ever */
-	add(&a, ++number);
-	uint64_t first = number;
+	uint64_t unsettled = UINT64_C(1) << 63, last = unsettled;
+	add(&a, unsettled);
 	for (unsigned loss = 1; loss <= LOSSES; loss++) {
-		for (unsigned i = 0; i < EACH; i++)
-			awaited_add(&a, number + 1 + i, (int64_t)(number + 6 + i), true);
-		number += EACH;
+		add_settled(&a, last + 1, last + EACH);
+		last += EACH;
 		assert_int_equal(a.depth, 1 + EACH);
 		awaited_give_up(&a, KEPT);
-		size_t late = EACH * loss < KEPT ? EACH * loss : KEPT;
 		assert_int_equal(a.depth, 1);
-		assert_int_equal(a.count, 1 + late);
-		for (uint64_t back = 0; back < late; back++)
-			assert_awaited(&a, number - back);
-		assert_null(awaited_find(&a, number - late - (late == EACH)));
-		assert_awaited(&a, first);
+		assert_int_equal(a.count, 1 + (loss == 1 ? EACH : KEPT));
+		assert_int_equal(count(&a, last - EACH + 1, last), EACH);
+		assert_awaited(&a, unsettled);
 	}
 	assert_true(a.capacity <= 4 * (1 + KEPT + EACH));
-	awaited_give_up(&a, 0);
-	assert_int_equal(a.count, 1);
 	awaited_free(&a);
 }
 
@@ -147,6 +195,8 @@ int main(void)
 		cmocka_unit_test(test_a_moving_window),
 		cmocka_unit_test(test_any_order),
 		cmocka_unit_test(test_give_up),
+		cmocka_unit_test(test_the_last_loss_is_kept),
+		cmocka_unit_test(test_one_that_was_sent_again_is_kept),
 		cmocka_unit_test(test_give_up_again_and_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
