@@ -13,7 +13,16 @@ from typing import Any
 from . import cells, run_files, sustain, tables
 from .histogram import Histogram
 from .latency_search import RateSearch
-from .loads import AXIS, CLOSED, SEARCH, SLO, is_within_reach, share_of, step_label
+from .loads import (
+    AXIS,
+    CLOSED,
+    SEARCH,
+    SLO,
+    is_probe_of,
+    is_within_reach,
+    share_of,
+    step_label,
+)
 from .metrics import PRIMARY
 from .programs import PRECV, PSEND
 from .results import GOOD, Point, Run
@@ -210,7 +219,7 @@ RULE = (
 def _probes(search: RateSearch, kind: str) -> list[tuple[float, Run]]:
     """Runs of a search as they were made, and the rates of all senders together."""
     labels = {point.id: point.values[AXIS] for point in search.results.plan.points}
-    runs = [run for run in search.results.runs if labels[run.point].startswith(kind)]
+    runs = [run for run in search.results.runs if is_probe_of(kind, labels[run.point])]
     return [(search.rates[labels[run.point]], run) for run in runs]
 
 

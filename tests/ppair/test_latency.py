@@ -11,6 +11,7 @@ from launch import Ended, Launcher
 from ppair import (
     latency_search,
     latency_tables,
+    loads,
     plots,
     plots_load,
     slo,
@@ -218,6 +219,39 @@ def test_an_objective_that_no_rate_meets(ppair: Launcher, fakes: Fakes) -> None:
 def test_an_objective_below_the_lowest_step(ppair: Launcher, fakes: Fakes) -> None:
     found, _ = objective(ppair, fakes, "p99=1ms", slow=40)
     assert 38 <= found["per_s"] <= 41  # whole messages, of a second
+
+
+def test_a_step_s_rate_that_is_tried_again(ppair: Launcher, fakes: Fakes) -> None:
+    """Has a point of its own: the step has the runs that were asked for, and the search all of its
+    own in its table, which are short ones."""
+    run(ppair, fakes(*knee()), *FEW)
+    before = len(ppair.results("out").runs) - 3
+    psend, precv = knee()
+    _, slow = knee(slow=0)  # once, at 50%: the next rate met it, so it is asked again
+    folder = fakes(psend, precv * before + slow + precv)
+    words = ["--slo", "p99=1ms", "--duration", "3s", "--probe", "1s"]
+    ended = ppair.run("latency", "--bin", str(folder), "--out", "next", *FEW, *words)
+    assert ended.code == 0, ended
+    results = ppair.results("next")
+    runs = {p.values["load"]: results.of_point(p.id) for p in results.plan.points}
+    assert [len(runs[label]) for label in ("50%", "100%", "150%")] == [1, 1, 1]
+    rate = results.findings["latency"]["steps"][0]["offered_per_s"]
+    tried = [each for label in runs if label.startswith("slo at ") for each in runs[label]]
+    assert len(tried) == 2 and rates(folder)[-2:] == pytest.approx([rate] * 2)
+    (table,) = [t for t in results.findings["tables"] if t["title"].startswith("How p99 below")]
+    assert [float(row[0]) for row in table["rows"]] == pytest.approx([rate] * 2, rel=1e-3)
+    for each, duration in [(runs["50%"][0], "3s"), *((one, "1000000000ns") for one in tried)]:
+        argv = next(peer.argv for peer in each.peers if peer.name.startswith("psend"))
+        assert [b for a, b in zip(argv, argv[1:]) if a == "--duration"][-1] == duration
+
+
+def test_labels_of_a_search() -> None:
+    """Five digits, or all; a kind's own."""
+    assert loads.probe_label("slo", 812.5) == "slo at 812.5/s"
+    close = [loads.probe_label("slo", rate, exact=True) for rate in (812.5, 812.5 + 1e-12)]
+    assert close[0] == "slo at 812.5/s" != close[1]
+    assert loads.is_probe_of("slo", close[1]) and not loads.is_probe_of("search", close[1])
+    assert [loads.is_probe({"load": label}) for label in (close[1], "50%")] == [True, False]
 
 
 @pytest.mark.parametrize("text", ["p99", "p99=", "p99=0", "p0=1ms", "p100=1ms", "q=1s", "p99=1x"])
