@@ -215,7 +215,7 @@ def is_met(search: RateSearch, run: Run, slo: Slo) -> bool:
     """By a rate that is sustained."""
     if run.status != GOOD or run.folder in search.troubles:
         return False
-    return slo.is_met(run_files.distribution(search.results, [run], PRECV))
+    return slo.is_met(run_files.merged_histogram(search.results, [run], PRECV))
 
 
 async def _probe(search: RateSearch, kind: str, rate: float) -> Run:

@@ -70,9 +70,9 @@ def step_of(search: RateSearch, point: Point) -> Step:
         point.id,
         offered,
         sent.median if sent else None,
-        percentiles(run_files.distribution(results, good, PRECV)),
-        _p99(run_files.distribution(results, good, PSEND)),
-        _p99(run_files.distribution(results, good, PSEND, "send_delay_ns")),
+        percentiles(run_files.merged_histogram(results, good, PRECV)),
+        _p99(run_files.merged_histogram(results, good, PSEND)),
+        _p99(run_files.merged_histogram(results, good, PSEND, "send_delay_ns")),
         None if offered is None else not whys,
         whys[0] if whys else None,
         middle.metrics.get("limited_by") if middle else None,
@@ -225,13 +225,13 @@ def _probes(search: RateSearch, kind: str) -> list[tuple[float, Run]]:
 
 def _meets(search: RateSearch, run: Run, slo: Slo) -> bool:
     """Its latency alone, whether the rate is sustained or not."""
-    return slo.is_met(run_files.distribution(search.results, [run], PRECV))
+    return slo.is_met(run_files.merged_histogram(search.results, [run], PRECV))
 
 
 def _value_ns(search: RateSearch, run: Run, name: str) -> int | None:
     if run.status != GOOD:
         return None
-    return value_ns(run_files.distribution(search.results, [run], PRECV), name)
+    return value_ns(run_files.merged_histogram(search.results, [run], PRECV), name)
 
 
 # ---- sentences ----
