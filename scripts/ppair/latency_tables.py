@@ -205,15 +205,11 @@ def _search_table(search: RateSearch, kind: str, title: str) -> dict[str, Any]:
         met = [run.status == GOOD and _meets(search, run, search.slo) for _, run in found]
         columns.append((f"{name} met", ["yes" if each else "no" for each in met]))
     columns.append(("sustained", [f"no: {why}" if why else "yes" for why in whys]))
-    return finding_of_columns(title, columns, [RULE])
-
-
-RULE = (
-    "In the order of trying. Sustained: all was sent that was due, but for the messages of 10 ms "
-    "or of 1 % of the run, and neither a sender's backlog nor a receiver's latency (p50) grew "
-    "by more than 1 % of the time and to twice what it was. A rate counts by the majority "
-    "of its runs."
-)
+    counts = "A rate counts by the majority of its runs"
+    if kind == SLO:
+        counts += ", and the runs of the steps count as well"
+    rule = f"In the order of trying. Sustained: {sustain.rule()}. {counts}."
+    return finding_of_columns(title, columns, [rule])
 
 
 def _probes(search: RateSearch, kind: str) -> list[tuple[float, Run]]:

@@ -240,6 +240,7 @@ def test_a_step_s_rate_that_is_tried_again(ppair: Launcher, fakes: Fakes) -> Non
     assert len(tried) == 2 and rates(folder)[-2:] == pytest.approx([rate] * 2)
     (table,) = [t for t in results.findings["tables"] if t["title"].startswith("How p99 below")]
     assert [float(row[0]) for row in table["rows"]] == pytest.approx([rate] * 2, rel=1e-3)
+    assert table["notes"][0].endswith("and the runs of the steps count as well.")
     for each, duration in [(runs["50%"][0], "3s"), *((one, "1000000000ns") for one in tried)]:
         argv = next(peer.argv for peer in each.peers if peer.name.startswith("psend"))
         assert [b for a, b in zip(argv, argv[1:]) if a == "--duration"][-1] == duration
@@ -377,7 +378,7 @@ def test_probes_that_do_not_meet_an_objective(
     probes = [(rate, Run(0, n, 0, status="good")) for n, rate in enumerate((90.0, 100.0, 110.0))]
     monkeypatch.setattr(latency_tables, "_probes", lambda search, kind: probes)
     found = Histogram({2 * 10**6: 100}, 0.0, 2 * 10**6, 2 * 10**6)
-    monkeypatch.setattr(latency_tables.run_files, "distribution", lambda *more: found)
+    monkeypatch.setattr(latency_tables.run_files, "merged_histogram", lambda *more: found)
     said = latency_tables.findings(search)["sentences"][-1]
     assert "up to 100 messages/s, but not in 2 of 2 runs of the search (p99 up to 2 ms)." in said
 
