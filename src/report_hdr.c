@@ -4,7 +4,7 @@
  * HdrHistogram lists the values at certain percentiles, from which no bucket can be told. So below
  * that there is a comment for each bucket that is not empty, and what else it takes to merge files
  * exactly: scripts/ppair/hgrm.py reads that, and writes the same bytes. One comment names what was
- * timed, as JSON does, so that latencies are not merged with round trips.
+ * timed, in JSON's words but without the unit, so that latencies are not merged with round trips.
  *
  * Plotters look at lines of four numbers, some only if there is a blank before the first, and pass
  * over those that begin with #; one stops at the first of these, so they all come last. One takes
@@ -15,6 +15,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* Steps between two halvings of the distance to 100 %, as HdrHistogram's default has them. */
 #define STEPS 5
@@ -111,7 +112,9 @@ static void hdr_summary(FILE *out, const struct report_run *run, const struct re
 	print_levels(out, h, &summary);
 	char text[US_SIZE];
 	fprintf(out, "#[Exact   = ppair-hgrm/1, every bucket follows]\n");
-	fprintf(out, "#[Timing  = %s]\n", report_timing_name(run, main_timing(run)));
+	/* without the unit: values here are not in ns */
+	const char *name = report_timing_name(run, main_timing(run));
+	fprintf(out, "#[Timing  = %.*s]\n", (int)(strlen(name) - strlen("_ns")), name);
 	print_buckets(out, h);
 	fprintf(out, "#[Sum     = %12s, Overflow       = %12" PRIu64 "]\n", in_us(h->sum, text),
 		h->overflow);

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from . import hgrm, histogram, loads, run_files
 from .failure import Exit, Failure, usage
-from .hgrm import Distribution
+from .hgrm import Recording
 from .histogram import Histogram
 from .programs import PRECV
 from .results import Point, Results
 from .table import MISSING, Table, make, to_csv, to_markdown, to_text
 
+LATENCY = "latency"  # what precv times, as it says in files
 PERCENTS = (50, 90, 99, 99.9, 99.99)
 TIMES = ("min us", *(f"p{p} us" for p in PERCENTS), "max us", "mean us")
 HEADINGS = ("file", "timing", "count", *TIMES)
@@ -24,13 +25,13 @@ FORMATS: dict[str, Callable[[Table], str]] = {
     "csv": to_csv,
 }
 
-Named = Sequence[tuple[str, Distribution]]
+Named = Sequence[tuple[str, Recording]]
 
 
 # ---- files that were read ----
 
 
-def merged(found: Named) -> Distribution:
+def merged(found: Named) -> Recording:
     """All of them together; raises Failure if they are known not to be of one kind.
 
     What may be of any kind, from files that do not say it, makes all of it unknown.
@@ -42,28 +43,29 @@ def merged(found: Named) -> Distribution:
     if len(known) > 1:
         raise usage(f"{known[0]}, and {known[1]}: they cannot be merged")
     timing = found[0][1].timing if len(first) == 1 else None
-    return Distribution(histogram.merge([one.values for _, one in found]), timing)
+    return Recording(timing, histogram.merge([one.histogram for _, one in found]))
 
 
 def report(found: Named, name: str) -> str:
     """A row for each, and one for all of them together, in a format of FORMATS."""
     rows = [*found, ("merged", merged(found))] if len(found) > 1 else list(found)
     notes = [
-        f"{label}: {one.values.negative} values below 0 are left out, "
-        f"the lowest {_us(one.values.lowest_ns)} us."
+        f"{label}: {one.histogram.negative} values below 0 are left out, "
+        f"the lowest {_us(one.histogram.lowest_ns)} us."
         for label, one in found
-        if one.values.negative
+        if one.histogram.negative
     ]
     cells = [
-        (label, one.timing or MISSING, str(one.values.count), *map(_us, _numbers(one.values)))
+        (label, one.timing or MISSING, str(one.histogram.count), *_times(one.histogram))
         for label, one in rows
     ]
     return FORMATS[name](make("Distributions", HEADINGS, cells, notes))
 
 
-def _numbers(one: Histogram) -> list[float | None]:
+def _times(one: Histogram) -> list[str]:
+    """Cells of TIMES."""
     percentiles = [one.percentile_ns(percent) for percent in PERCENTS]
-    return [one.min_ns, *percentiles, one.max_ns, one.mean_ns]
+    return [_us(value) for value in (one.min_ns, *percentiles, one.max_ns, one.mean_ns)]
 
 
 def _us(value_ns: float | None) -> str:
@@ -89,9 +91,13 @@ def write_points(results: Sequence[Results], path: Path) -> list[Path]:
         raise Failure(Exit.INTERNAL, "--hdr: there is no good run")
     paths = _paths(points, path, len(results) > 1)
     for (one, point), written in zip(points, paths):
-        values = run_files.distribution(one, one.good(point.id), PRECV)
-        hgrm.write(written, Distribution(values, run_files.DISTRIBUTIONS[PRECV]))
+        hgrm.write(written, of_point(one, point))
     return paths
+
+
+def of_point(results: Results, point: Point) -> Recording:
+    """As one precv would have recorded what all had in the point's good runs."""
+    return Recording(LATENCY, run_files.merged_histogram(results, results.good(point.id), PRECV))
 
 
 def _paths(points: Sequence[tuple[Results, Point]], path: Path, several: bool) -> list[Path]:

@@ -25,7 +25,7 @@ def quiver(results: Results, point: Point, run: Run) -> Document:
     """The receiver's summary, with the times of sending; `sender` is the sender's."""
     sent = [run_files.by_kind(results, run, peer) for peer in run_files.peers(run, PSEND)]
     received = [run_files.by_kind(results, run, peer) for peer in run_files.peers(run, PRECV)]
-    latency = run_files.distribution(results, [run], PRECV)
+    latency = run_files.merged_histogram(results, [run], PRECV)
     first_sent, last_sent = _times_ms(sent)
     first_received, last_received = _times_ms(received)
     send_times = {"first_send_time": first_sent, "last_send_time": last_sent}

@@ -4,7 +4,7 @@ Values are microseconds with three decimals, so exact ns. Lines of four numbers 
 plotters: they are HdrHistogram's percentiles, from which buckets cannot be told. psend and precv
 put what can be merged into comments below those: a line that says so, one that names what was
 timed, one for each bucket with its lowest value, and sum, overflow, lowest and negative values.
-src/report_hdr.c says more. What is written here of a distribution is what they write, byte for
+src/report_hdr.c says more. What is written here of a recording is what they write, byte for
 byte.
 """
 
@@ -34,40 +34,40 @@ MAX = re.compile(rf"#\[Max +=  *{US}, Total count +=  *{COUNT}\]")
 
 
 @dataclass(frozen=True)
-class Distribution:
+class Recording:
     """What a file holds."""
 
-    values: Histogram
-    timing: str | None  # what was timed, by its name in JSON; None: the file is older than that
+    timing: str | None  # what was timed: latency; None: the file is older than that
+    histogram: Histogram
 
 
 # ---- writing ----
 
 
-def write(path: Path, recorded: Distribution) -> None:
+def write(path: Path, recording: Recording) -> None:
     """In the place of an earlier file; folders are made."""
-    files.write_in_folder(path, render(recorded).encode("ascii"))
+    files.write_in_folder(path, render(recording).encode("ascii"))
 
 
-def render(recorded: Distribution) -> str:
+def render(recording: Recording) -> str:
     """As psend and precv would write it."""
-    distribution = recorded.values
-    mean_ns, stddev_ns = distribution.mean_ns or 0.0, distribution.stddev_ns or 0.0
+    histogram = recording.histogram
+    mean_ns, stddev_ns = histogram.mean_ns or 0.0, histogram.stddev_ns or 0.0
     value, percentile, total, inverse = HEADINGS
     lines = [
         f"{value:>16} {percentile:>14} {total:>10} {inverse:>14}",
         "",
-        *_levels(distribution),
+        *_levels(histogram),
         EXACT,
-        *([] if recorded.timing is None else [f"#[Timing  = {recorded.timing}]"]),
+        *([] if recording.timing is None else [f"#[Timing  = {recording.timing}]"]),
         *(
             _comment("Bucket", _us(lowest), "Count", count)
-            for lowest, count in sorted(distribution.counts.items())
+            for lowest, count in sorted(histogram.counts.items())
         ),
-        _comment("Sum", _us(distribution.total_ns), "Overflow", distribution.overflow),
-        _comment("Lowest", _us(distribution.lowest_ns or 0), "Negative", distribution.negative),
+        _comment("Sum", _us(histogram.total_ns), "Overflow", histogram.overflow),
+        _comment("Lowest", _us(histogram.lowest_ns or 0), "Negative", histogram.negative),
         f"#[Mean    = {mean_ns / 1000:12.3f}, StdDeviation   = {stddev_ns / 1000:12.3f}]",
-        _comment("Max", _us(distribution.max_ns or 0), "Total count", distribution.count),
+        _comment("Max", _us(histogram.max_ns or 0), "Total count", histogram.count),
         _comment("Buckets", str(OCTAVES + 1), "SubBuckets", 1 << BITS),
     ]
     return "".join(f"{line}\n" for line in lines)
@@ -82,12 +82,12 @@ def _us(value_ns: int) -> str:
     return f"{sign}{value_ns // 1000}.{value_ns % 1000:03d}"
 
 
-def _levels(distribution: Histogram) -> Iterator[str]:
+def _levels(histogram: Histogram) -> Iterator[str]:
     """The minimum, then percentiles up to the first at or below which every value is."""
-    count, least_ns, most_ns = distribution.count, distribution.min_ns, distribution.max_ns
+    count, least_ns, most_ns = histogram.count, histogram.min_ns, histogram.max_ns
     if least_ns is None or most_ns is None:
         return
-    buckets = iter(sorted(distribution.counts.items()))
+    buckets = iter(sorted(histogram.counts.items()))
     seen, lowest, rank, level = 0, 0, 0, 0
     while rank < count:
         halvings, step = divmod(level, STEPS)
@@ -106,7 +106,7 @@ def _levels(distribution: Histogram) -> Iterator[str]:
 # ---- reading ----
 
 
-def read(path: Path) -> Distribution:
+def read(path: Path) -> Recording:
     """Raises Failure for a file that cannot be merged exactly, or is not whole."""
     try:
         text = path.read_text(encoding="ascii", errors="backslashreplace")
@@ -115,7 +115,7 @@ def read(path: Path) -> Distribution:
     return parse(text, str(path))
 
 
-def parse(text: str, name: str) -> Distribution:
+def parse(text: str, name: str) -> Recording:
     """What the file NAME, with this TEXT, holds; raises Failure as read() does."""
     lines = text.splitlines()
     if not lines or tuple(lines[0].split()) != HEADINGS:
@@ -131,10 +131,10 @@ def parse(text: str, name: str) -> Distribution:
         raise Failure(Exit.INTERNAL, f"{name}: not as it was written: {error}") from None
 
 
-def _parse(lines: Sequence[str]) -> Distribution:
-    recorded = Distribution(_values(lines), _timing(lines))
-    _check(recorded, lines)
-    return recorded
+def _parse(lines: Sequence[str]) -> Recording:
+    recording = Recording(_timing(lines), _histogram(lines))
+    _check(recording, lines)
+    return recording
 
 
 def _timing(lines: Sequence[str]) -> str | None:
@@ -142,7 +142,7 @@ def _timing(lines: Sequence[str]) -> str | None:
     return found[0] if found else None
 
 
-def _values(lines: Sequence[str]) -> Histogram:
+def _histogram(lines: Sequence[str]) -> Histogram:
     counts = {_ns(m[1]): int(m[2]) for line in lines if (m := BUCKET.fullmatch(line))}
     total_ns, overflow = _pair(SUM, lines)
     lowest_ns, negative = _pair(LOWEST, lines)
@@ -172,10 +172,10 @@ def _ns(text: str) -> int:
     return int(text.replace(".", ""))
 
 
-def _check(recorded: Distribution, lines: Sequence[str]) -> None:
+def _check(recording: Recording, lines: Sequence[str]) -> None:
     """Raises ValueError for what no histogram can be, or is not what would be written of it."""
-    distribution = recorded.values
-    counts, least_ns, most_ns = distribution.counts, distribution.min_ns, distribution.max_ns
+    histogram = recording.histogram
+    counts, least_ns, most_ns = histogram.counts, histogram.min_ns, histogram.max_ns
     if any(bucket_lowest(lowest) != lowest for lowest in counts):
         raise ValueError("a bucket does not begin where it should")
     if counts and least_ns is not None and most_ns is not None:
@@ -184,7 +184,7 @@ def _check(recorded: Distribution, lines: Sequence[str]) -> None:
     # the mean's and deviation's last digit may be another on another kind of processor
     ours, theirs = (
         [line for line in some if not line.startswith("#[Mean")]
-        for some in (render(recorded).splitlines(), lines)
+        for some in (render(recording).splitlines(), lines)
     )
     if ours != theirs:
         raise ValueError("its numbers do not fit together")

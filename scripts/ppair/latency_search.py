@@ -1,7 +1,7 @@
 """The measuring that latency does: a closed loop, the highest rate that is sustained, and steps.
 
-Points are labelled as loads.py has it; a rate that is tried again is another repetition of its
-point.
+Points are labelled as loads.py has it. A search has points of its own, whose runs are short; a rate
+that it tries again is another repetition of its point.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from decimal import Decimal
 
 from . import experiment, measured, run_files, store, sustain
 from .failure import Exit, Failure
-from .loads import AXIS, CLOSED, SEARCH, SLO, is_within_reach, step_label
+from .loads import AXIS, CLOSED, SEARCH, SLO, is_within_reach, probe_label, step_label
 from .metrics import PRIMARY
 from .programs import PRECV, PSEND
 from .progress import Progress
@@ -24,7 +24,6 @@ from .spec import Spec
 from .sustain import Samples, Seen, Trial
 from .units import digits
 
-LABEL_DIGITS = (5, 17)  # of a rate; all where another rate has that label
 FAILURES_MAX = 3  # runs of a search that are not good, one after another
 LOWEST_SHARE = 0.01  # of the sustainable rate, below which no objective is looked for
 # What a closed loop does not take.
@@ -216,14 +215,15 @@ def is_met(search: RateSearch, run: Run, slo: Slo) -> bool:
     """By a rate that is sustained."""
     if run.status != GOOD or run.folder in search.troubles:
         return False
-    return slo.is_met(run_files.distribution(search.results, [run], PRECV))
+    return slo.is_met(run_files.merged_histogram(search.results, [run], PRECV))
 
 
 async def _probe(search: RateSearch, kind: str, rate: float) -> Run:
-    """A short run; another one of a point that has the rate already."""
-    labels = {search.rates[label]: label for label in search.rates}
-    names = [f"{kind} at {digits(rate, places)}/s" for places in LABEL_DIGITS]
-    label = labels.get(rate) or next(name for name in names if name not in search.rates)
+    """A short run, of the search's point that has the rate already, or of a new one: never of a
+    step, whose runs are longer, and as many as were asked for."""
+    label = probe_label(kind, rate)
+    if search.rates.get(label, rate) != rate:
+        label = probe_label(kind, rate, exact=True)
     run = await _run(search, label, rate, search.probe)
     search.failures = 0 if run.status == GOOD else search.failures + 1
     if search.failures == FAILURES_MAX:

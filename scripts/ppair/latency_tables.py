@@ -13,7 +13,16 @@ from typing import Any
 from . import cells, run_files, sustain, tables
 from .histogram import Histogram
 from .latency_search import RateSearch
-from .loads import AXIS, CLOSED, SEARCH, SLO, is_within_reach, share_of, step_label
+from .loads import (
+    AXIS,
+    CLOSED,
+    SEARCH,
+    SLO,
+    is_probe_of,
+    is_within_reach,
+    share_of,
+    step_label,
+)
 from .metrics import PRIMARY
 from .programs import PRECV, PSEND
 from .results import GOOD, Point, Run
@@ -61,9 +70,9 @@ def step_of(search: RateSearch, point: Point) -> Step:
         point.id,
         offered,
         sent.median if sent else None,
-        percentiles(run_files.distribution(results, good, PRECV)),
-        _p99(run_files.distribution(results, good, PSEND)),
-        _p99(run_files.distribution(results, good, PSEND, "send_delay_ns")),
+        percentiles(run_files.merged_histogram(results, good, PRECV)),
+        _p99(run_files.merged_histogram(results, good, PSEND)),
+        _p99(run_files.merged_histogram(results, good, PSEND, "send_delay_ns")),
         None if offered is None else not whys,
         whys[0] if whys else None,
         middle.metrics.get("limited_by") if middle else None,
@@ -196,33 +205,29 @@ def _search_table(search: RateSearch, kind: str, title: str) -> dict[str, Any]:
         met = [run.status == GOOD and _meets(search, run, search.slo) for _, run in found]
         columns.append((f"{name} met", ["yes" if each else "no" for each in met]))
     columns.append(("sustained", [f"no: {why}" if why else "yes" for why in whys]))
-    return finding_of_columns(title, columns, [RULE])
-
-
-RULE = (
-    "In the order of trying. Sustained: all was sent that was due, but for the messages of 10 ms "
-    "or of 1 % of the run, and neither a sender's backlog nor a receiver's latency (p50) grew "
-    "by more than 1 % of the time and to twice what it was. A rate counts by the majority "
-    "of its runs."
-)
+    counts = "A rate counts by the majority of its runs"
+    if kind == SLO:
+        counts += ", and the runs of the steps count as well"
+    rule = f"In the order of trying. Sustained: {sustain.rule()}. {counts}."
+    return finding_of_columns(title, columns, [rule])
 
 
 def _probes(search: RateSearch, kind: str) -> list[tuple[float, Run]]:
     """Runs of a search as they were made, and the rates of all senders together."""
     labels = {point.id: point.values[AXIS] for point in search.results.plan.points}
-    runs = [run for run in search.results.runs if labels[run.point].startswith(kind)]
+    runs = [run for run in search.results.runs if is_probe_of(kind, labels[run.point])]
     return [(search.rates[labels[run.point]], run) for run in runs]
 
 
 def _meets(search: RateSearch, run: Run, slo: Slo) -> bool:
     """Its latency alone, whether the rate is sustained or not."""
-    return slo.is_met(run_files.distribution(search.results, [run], PRECV))
+    return slo.is_met(run_files.merged_histogram(search.results, [run], PRECV))
 
 
 def _value_ns(search: RateSearch, run: Run, name: str) -> int | None:
     if run.status != GOOD:
         return None
-    return value_ns(run_files.distribution(search.results, [run], PRECV), name)
+    return value_ns(run_files.merged_histogram(search.results, [run], PRECV), name)
 
 
 # ---- sentences ----

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .units import digits
+
 AXIS = "load"  # in a point's values
 CLOSED = "closed loop"
 SEARCH, SLO = "search", "slo"  # kinds of a search's rates; a rate follows
@@ -18,9 +20,19 @@ def step_label(share: float) -> str:
     return f"{100 * share:g}%"
 
 
+def probe_label(kind: str, rate_per_s: float, exact: bool = False) -> str:
+    """search at 812.5/s; with all digits where another rate of the search has the same five."""
+    return f"{kind} at {digits(rate_per_s, 17 if exact else 5)}/s"
+
+
+def is_probe_of(kind: str, label: str) -> bool:
+    """Whether it is of a rate that a search of that kind has tried."""
+    return label.startswith(f"{kind} at ")
+
+
 def is_probe(values: Mapping[str, str]) -> bool:
-    """Whether a point's are of a rate that a search has tried."""
-    return values.get(AXIS, "").startswith((f"{SEARCH} ", f"{SLO} "))
+    """Whether a point's are of a rate that any search has tried."""
+    return any(is_probe_of(kind, values.get(AXIS, "")) for kind in (SEARCH, SLO))
 
 
 def share_of(label: str) -> float | None:

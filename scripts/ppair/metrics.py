@@ -29,6 +29,7 @@ class Metric:
     averaged: bool = True  # whether a mean over runs means something: of percentiles it does not
     compared: bool = True  # by compare; not what others say as well
     seen: Seen = CHOSEN
+    expense: bool = False  # it rises with the rate; less is better unless the rate is lower too
 
     @property
     def counted(self) -> bool:
@@ -138,7 +139,11 @@ METRICS: tuple[Metric, ...] = (
     Metric("trip_mean_ns", "rtt mean us", "round trip, mean, us", -1, _US, compared=False),
     Metric("trip_p50_ns", "rtt p50 us", "round trip p50, us", -1, _US, False, False),
     Metric("trip_p99_ns", "rtt p99 us", "round trip p99, us", -1, _US, False, False),
-    Metric("host_cpu_percent", "cpu %", "CPU of all programs, % of the host", 0, compared=False),
+    Metric(
+        *("host_cpu_percent", "cpu %", "CPU of all programs, % of the host", 0),
+        compared=False,
+        expense=True,
+    ),
 )
 COMPARED = tuple(metric.name for metric in METRICS if metric.compared)
 BY_NAME = {metric.name: metric for metric in METRICS}

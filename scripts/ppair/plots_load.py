@@ -48,7 +48,7 @@ def steps(results: Results) -> list[Step]:
 
 
 def _curve(results: Results, label: str, point: int, program: str) -> Curve:
-    merged = run_files.distribution(results, results.good(point), program)
+    merged = run_files.merged_histogram(results, results.good(point), program)
     return plots_time.curve(label, merged)
 
 

@@ -73,7 +73,7 @@ def distribution_curves(results: Results) -> list[Curve]:
     for point in results.plan.points if len(results.plan.points) <= POINTS_MAX else ():
         where = f", {point.label}" if len(results.plan.points) > 1 else ""
         for program, member, name in CURVES:
-            merged = run_files.distribution(results, results.good(point.id), program, member)
+            merged = run_files.merged_histogram(results, results.good(point.id), program, member)
             found.append(curve(name + where, merged))
     return [one for one in found if one.points]
 

@@ -43,8 +43,8 @@ EXPECTED = (
     "only the round trip does."
 )
 EXPECTED_OF_CHANGE = (
-    "Of a change to flow control: the rate hardly changes, round trip and CPU are halved, and 1.3 "
-    "million sends to a blocked peer become 61."
+    "Of a change to flow control that is worth having: fewer sends find no credit, and round trip "
+    "and CPU go down with them; the rate, which other things limit, hardly changes."
 )
 
 

@@ -13,7 +13,7 @@ from .histogram import Histogram
 from .programs import PRECV, PSEND
 from .results import Peer, Results, Run
 
-# Which distribution is whose, and what it is called where people read it.
+# Which distribution of a program is its own.
 DISTRIBUTIONS = {PRECV: "latency_ns", PSEND: "settlement_ns"}
 KINDS = ("start", "ready", "summary")  # of which a file has one each
 SUMMARIES = 500  # that are kept
@@ -79,7 +79,7 @@ def by_kind(results: Results, run: Run, peer: Peer) -> dict[str, Event]:
     return {e["event"]: e for e in read(results, run, peer) if e["event"] in KINDS}
 
 
-def distribution(
+def merged_histogram(
     results: Results, runs: list[Run], program: str, name: str | None = None
 ) -> Histogram:
     """Of all instances of a program in all RUNS, merged: its own one, or another that it has."""

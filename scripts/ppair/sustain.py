@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 GROWTH_PER_S = 0.01  # of latency, s a second: the path is so much slower than the rate
-GROWTH_LEAST_S = 500e-6  # over the whole run, and as much again as at first
+GROWTH_LEAST_S = 500e-6  # of latency, over the whole run: below it, that is no growth
 BACKLOG_S = 0.01  # of messages: so many may be due and not sent for the moment
 SAMPLES_LEAST = 5  # of intervals, to see growth
 CONFIRMATIONS = 2  # passes of the answer, failures of the next rate
@@ -59,6 +59,17 @@ def trouble(seen: Seen) -> str | None:
     if any(_grows(each, GROWTH_PER_S, GROWTH_LEAST_S) for each in seen.latencies_s):
         return "latency grew"
     return None
+
+
+def rule() -> str:
+    """What trouble() goes by, in words."""
+    share, backlog = f"{100 * GROWTH_PER_S:g} %", f"{1e3 * BACKLOG_S:g} ms"
+    return (
+        f"all was sent that was due, but for the messages of {backlog} or of {share} of the run, "
+        "whichever is less, and neither a sender's backlog nor a receiver's latency (p50) grew by "
+        f"more than {share} of the time, and by more than {backlog} of messages, or "
+        f"{1e6 * GROWTH_LEAST_S:g} us, and by more than it was at first"
+    )
 
 
 def _grows(samples: Samples, per_s: float, least: float) -> bool:

@@ -1,7 +1,9 @@
 """The table of rds-stress, from the events of a run's programs.
 
 A line is made of sums, and so is the last one, of the sums of a whole run or of all repetitions:
-nothing is a mean of means, and nothing is made of percentiles. tx/s and rx/s: requests sent and
+means are of all calls, and of all messages, never of other means, and nothing is made of
+percentiles. Only the time that CPU is divided by, and an interval's messages are, is the mean of
+what the programs took, which is nearly the same of each. tx/s and rx/s: requests sent and
 received by all tasks. tx+rx K/s: their bodies, sent and received, in KiB. tx us/c: mean time of a
 send call. rtt us: mean time from sending to the answer, or to settlement. cpu %: CPU time of all
 programs as a share of all processors of their hosts. blocked: sends that found no credit.
@@ -60,6 +62,7 @@ class Totals:
     cpu_s: float
     cpu_span_s: float  # of one processor, times all
     blocked: int
+    runs: int = 1  # that these are of, or of a part of one
 
     def __add__(self, other: Totals) -> Totals:
         sums = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
@@ -182,8 +185,8 @@ def _share(part: float, whole: float, decimals: int) -> str:
     return f"{part / whole:.{decimals}f}" if whole else MISSING
 
 
-def cells(label: str, found: Totals, runs: int = 1) -> list[str]:
-    """A line; what is counted is of one of RUNS."""
+def cells(label: str, found: Totals) -> list[str]:
+    """A line; what is counted is of one run."""
     sides = ((found.sent_bytes, found.psend_s), (found.received_bytes, found.precv_s))
     bytes_per_s = math.fsum(count / span_s for count, span_s in sides if span_s)
     return [
@@ -194,18 +197,14 @@ def cells(label: str, found: Totals, runs: int = 1) -> list[str]:
         _share(found.calls_ns, 1000 * found.calls, 2),
         _share(found.trips_ns, 1000 * found.trips, 2),
         _share(100 * found.cpu_s, found.cpu_span_s, 2),
-        f"{found.blocked / runs:.0f}",
+        f"{found.blocked / found.runs:.0f}",
         label,
     ]
 
 
 def table(results: Results, point: Point) -> dict[str, Any]:
     """Of one point."""
-    runs = len(results.good(point.id))
-    rows = [
-        cells(label, found, runs if label == AVERAGE else 1)
-        for label, found in lines(results, point.id)
-    ]
+    rows = [cells(label, found) for label, found in lines(results, point.id)]
     return finding(_title(point), HEADINGS, rows, [] if rows else ["No run was good."])
 
 
@@ -250,10 +249,10 @@ def findings(results: Results, axis: str) -> dict[str, Any]:
 
 
 def _better(compared: comparison.Compared, name: str) -> int:
-    """As a metric says; and less CPU is better where it is not because of a lower rate."""
-    rate = compared[PRIMARY]
+    """As a metric says; less of an expense is better where it is not because of a lower rate."""
+    rate, metric = compared[PRIMARY], BY_NAME[name]
     kept = rate.verdict is Verdict.SAME or (rate.ratio is not None and rate.ratio.value > 1)
-    return -1 if name == CPU and kept and _is_lower(compared[name]) else BY_NAME[name].better
+    return -1 if metric.expense and kept and _is_lower(compared[name]) else metric.better
 
 
 def _is_lower(found: Comparison) -> bool:

@@ -18,7 +18,7 @@ import sample
 from ppair import cli, distributions, hgrm, histogram, run_files, store
 from ppair.axes import Axis
 from ppair.failure import Exit, Failure
-from ppair.hgrm import Distribution
+from ppair.hgrm import Recording
 from ppair.histogram import MAX_NS, Histogram
 
 FOREIGN = """\
@@ -33,9 +33,9 @@ FOREIGN = """\
 """
 
 
-def of(values: Sequence[int], timing: str | None = "latency_ns") -> Distribution:
+def of(values: Sequence[int], timing: str | None = "latency") -> Recording:
     """As psend and precv would record them."""
-    return Distribution(count(values), timing)
+    return Recording(timing, count(values))
 
 
 def count(values: Sequence[int]) -> Histogram:
@@ -84,8 +84,8 @@ def test_what_is_written_is_read_again(values: list[int]) -> None:
 
 def test_very_many_values_are_read_again() -> None:
     """2^40 of them, one of which is slow: it must not be lost."""
-    values = Histogram({100: 2**40, 4_980_736: 1}, 100 * 2**40 + 5_000_000, 100, 5_000_000)
-    many = Distribution(values, None)
+    counts = {100: 2**40, 4_980_736: 1}
+    many = Recording(None, Histogram(counts, 100 * 2**40 + 5_000_000, 100, 5_000_000))
     text = hgrm.render(many)
     assert hgrm.parse(text, "x") == many
     rows = rows_of(text)
@@ -187,12 +187,12 @@ GOOD = hgrm.render(of([70, 300_000, 300_100, 5_000_000, -4]))
         ("           0.070 0.0", "           x     0.0"),
         ("        5000.000 1.000000000000          4\n", ""),
         (GOOD[GOOD.index("#[Sum") :], ""),
-        ("#[Timing  = latency_ns]", "#[Timing  = latency]ns"),
-        ("#[Timing  = latency_ns]", "#[Timing  = latency_ns]\n#[Timing  = latency_ns]"),
+        ("#[Timing  = latency]", "#[Timing  = latency]ns"),
+        ("#[Timing  = latency]", "#[Timing  = latency]\n#[Timing  = latency]"),
     ],
 )
 def test_a_damaged_file_is_one_line(there: str, instead: str) -> None:
-    assert hgrm.parse(GOOD, "x").values.count == 4
+    assert hgrm.parse(GOOD, "x").histogram.count == 4
     assert there in GOOD
     with pytest.raises(Failure) as refused:
         hgrm.parse(GOOD.replace(there, instead), "x")
@@ -204,15 +204,20 @@ def test_a_damaged_file_is_one_line(there: str, instead: str) -> None:
 # ---- the programs' own files ----
 
 
-def run_pair(folder: Path, number: int, messages: int) -> None:
+MESSAGES = (1, 10, 5000, 30000, 300)  # of the runs
+ASKING = 4  # the run with --round-trip
+
+
+def run_pair(folder: Path, number: int) -> None:
     """psend and precv, each with its distribution and its events in a file."""
+    asks, replies = (["--round-trip"], ["--reply"]) if number == ASKING else ([], [])
 
     def words(program: str) -> list[str]:
         ours = folder / f"{program}-{number}"
         return ["--hdr", f"{ours}.hgrm", "-o", f"{ours}.jsonl", "--interval", "50ms"]
 
     precv = subprocess.Popen(
-        [launch.BIN / "precv", "--listen", "127.0.0.1:0", "-f", "json", *words("precv")],
+        [launch.BIN / "precv", "--listen", "127.0.0.1:0", "-f", "json", *words("precv"), *replies],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -221,8 +226,8 @@ def run_pair(folder: Path, number: int, messages: int) -> None:
         assert precv.stdout
         ready = next(e for line in precv.stdout if (e := json.loads(line))["event"] == "ready")
         url = f"amqp://127.0.0.1:{ready['port']}/q"
-        psend = [launch.BIN / "psend", url, "-q", "-m", str(messages), *words("psend")]
-        subprocess.run(psend, timeout=launch.DEADLINE_S, check=True)
+        psend = [launch.BIN / "psend", url, "-q", "-m", str(MESSAGES[number]), *words("psend")]
+        subprocess.run([*psend, *asks], timeout=launch.DEADLINE_S, check=True)
         precv.communicate(timeout=launch.DEADLINE_S)
         assert precv.returncode == 0
     finally:
@@ -230,24 +235,30 @@ def run_pair(folder: Path, number: int, messages: int) -> None:
         precv.wait()
 
 
-def recorded(folder: Path, name: str) -> Distribution:
+def timing_of(program: str, number: int) -> str:
+    if program == "precv":
+        return "latency"
+    return "round_trip" if number == ASKING else "settlement"
+
+
+def recorded(folder: Path, program: str, number: int) -> Recording:
     """What the summary says of the same distribution."""
-    lines = (folder / f"{name}.jsonl").read_text(encoding="ascii").splitlines()
+    timing = timing_of(program, number)
+    lines = (folder / f"{program}-{number}.jsonl").read_text(encoding="ascii").splitlines()
     summary: dict[str, Any] = json.loads(lines[-1])
-    kind = {"psend": "settlement_ns", "precv": "latency_ns"}[name[:5]]
-    return Distribution(histogram.from_distribution(summary[kind]), kind)
+    return Recording(timing, histogram.from_distribution(summary[f"{timing}_ns"]))
 
 
 @pytest.fixture(name="recordings", scope="module")
 def _recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four runs of the pair."""
+    """Runs of the pair."""
     folder: Path = tmp_path_factory.mktemp("hdr")
-    for number, messages in enumerate((1, 10, 5000, 30000)):
-        run_pair(folder, number, messages)
+    for number in range(len(MESSAGES)):
+        run_pair(folder, number)
     return folder
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(len(MESSAGES)))
 @pytest.mark.parametrize("program", ["psend", "precv"])
 def test_what_the_programs_write_is_what_we_would(
     recordings: Path, program: str, number: int
@@ -255,9 +266,10 @@ def test_what_the_programs_write_is_what_we_would(
     """Byte for byte, from the buckets of their summaries; and what is read of it as well."""
     path = recordings / f"{program}-{number}.hgrm"
     text = path.read_text(encoding="ascii")
-    assert hgrm.render(recorded(recordings, path.stem)) == text
+    assert hgrm.render(recorded(recordings, program, number)) == text
     assert hgrm.render(hgrm.read(path)) == text
-    assert hgrm.read(path).values.count == (1, 10, 5000, 30000)[number]
+    assert hgrm.read(path).histogram.count == MESSAGES[number]
+    assert hgrm.read(path).timing == timing_of(program, number)
 
 
 def report(*words: object) -> int:
@@ -271,14 +283,14 @@ def test_four_files_of_programs_are_merged(
     assert report(*paths, "--hdr", tmp_path / "all.hgrm", "--format", "csv") == Exit.DONE
     out, err = capsys.readouterr()
     assert err == f"hdr: {tmp_path}/all.hgrm\n"
-    whole = distributions.merged([("x", recorded(recordings, path.stem)) for path in paths])
+    whole = distributions.merged([("x", recorded(recordings, "precv", n)) for n in range(4)])
     assert (tmp_path / "all.hgrm").read_text() == hgrm.render(whole)
     lines = [line.split(",") for line in out.splitlines()]
     assert [line[:3] for line in lines[1:5]] == [
-        [str(path), "latency_ns", str(n)] for path, n in zip(paths, (1, 10, 5000, 30000))
+        [str(path), "latency", str(n)] for path, n in zip(paths, MESSAGES)
     ]
-    assert lines[5][:3] == ["merged", "latency_ns", "35011"]
-    p99_us = whole.values.percentile_ns(99)
+    assert lines[5][:3] == ["merged", "latency", "35011"]
+    p99_us = whole.histogram.percentile_ns(99)
     assert p99_us is not None and lines[5][6] == f"{p99_us / 1000:.3f}"
 
 
@@ -301,7 +313,7 @@ def test_table_of_files(
     out = capsys.readouterr().out
     row = next(line for line in out.splitlines() if "merged" in line)
     row = row.replace("|", "").replace("\\", "")
-    words = ["latency_ns", "100", "1.000", *["3.000"] * 6, "2.970"]
+    words = ["latency", "100", "1.000", *["3.000"] * 6, "2.970"]
     assert row.split() == ["merged", *words]
     assert next(line for line in out.splitlines() if "empty" in line).count("-") >= 8
     assert "1 values below 0 are left out, the lowest -5.500 us." in " ".join(out.split())
@@ -311,12 +323,12 @@ def test_kinds_that_differ_are_not_merged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And nothing is written."""
-    for name, timing in (("a", "latency_ns"), ("b", None), ("c", "round_trip_ns")):
+    for name, timing in (("a", "latency"), ("b", None), ("c", "round_trip")):
         hgrm.write(tmp_path / name, of([7], timing))
     names = [tmp_path / name for name in "abc"]
     assert report(*names, "--hdr", tmp_path / "x") == Exit.USAGE
     out, err = capsys.readouterr()
-    why = f"{names[0]} has latency_ns, and {names[2]} has round_trip_ns: they cannot be merged"
+    why = f"{names[0]} has latency, and {names[2]} has round_trip: they cannot be merged"
     assert out == "" and err.endswith(f"{why}\n") and err.count("\n") == 1
     assert not (tmp_path / "x").exists()
 
@@ -325,9 +337,8 @@ def test_kinds_that_differ_are_not_merged(
     ("timings", "made"),
     [
         ([None, None], None),
-        ([None, "latency_ns"], None),
-        (["latency_ns", None, "latency_ns"], None),
-        (["send_delay_ns", "send_delay_ns"], "send_delay_ns"),
+        (["latency", None, "latency"], None),
+        (["round_trip", "round_trip"], "round_trip"),
     ],
 )
 def test_files_that_do_not_say_their_kind_are_merged(
@@ -391,8 +402,8 @@ Made = Callable[..., store.Results]
 
 
 def latency(results: store.Results, point: int = 0) -> str:
-    values = run_files.distribution(results, results.good(point), "precv")
-    return hgrm.render(Distribution(values, "latency_ns"))
+    values = run_files.merged_histogram(results, results.good(point), "precv")
+    return hgrm.render(Recording("latency", values))
 
 
 def test_a_point_of_results_is_one_file(
@@ -408,7 +419,7 @@ def test_a_point_of_results_is_one_file(
     assert text == latency(made)
     parts = [made.run_folder(run) / f"precv-{i}.jsonl" for run in made.good(0) for i in range(2)]
     summaries = [json.loads(path.read_text().splitlines()[-1]) for path in parts]
-    assert hgrm.parse(text, "x").values.count == sum(s["measured_messages"] for s in summaries)
+    assert hgrm.parse(text, "x").histogram.count == sum(s["measured_messages"] for s in summaries)
     assert len(summaries) == 4
 
 

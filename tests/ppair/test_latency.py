@@ -11,6 +11,7 @@ from launch import Ended, Launcher
 from ppair import (
     latency_search,
     latency_tables,
+    loads,
     plots,
     plots_load,
     slo,
@@ -220,6 +221,40 @@ def test_an_objective_below_the_lowest_step(ppair: Launcher, fakes: Fakes) -> No
     assert 38 <= found["per_s"] <= 41  # whole messages, of a second
 
 
+def test_a_step_s_rate_that_is_tried_again(ppair: Launcher, fakes: Fakes) -> None:
+    """Has a point of its own: the step has the runs that were asked for, and the search all of its
+    own in its table, which are short ones."""
+    run(ppair, fakes(*knee()), *FEW)
+    before = len(ppair.results("out").runs) - 3
+    psend, precv = knee()
+    _, slow = knee(slow=0)  # once, at 50%: the next rate met it, so it is asked again
+    folder = fakes(psend, precv * before + slow + precv)
+    words = ["--slo", "p99=1ms", "--duration", "3s", "--probe", "1s"]
+    ended = ppair.run("latency", "--bin", str(folder), "--out", "next", *FEW, *words)
+    assert ended.code == 0, ended
+    results = ppair.results("next")
+    runs = {p.values["load"]: results.of_point(p.id) for p in results.plan.points}
+    assert [len(runs[label]) for label in ("50%", "100%", "150%")] == [1, 1, 1]
+    rate = results.findings["latency"]["steps"][0]["offered_per_s"]
+    tried = [each for label in runs if label.startswith("slo at ") for each in runs[label]]
+    assert len(tried) == 2 and rates(folder)[-2:] == pytest.approx([rate] * 2)
+    (table,) = [t for t in results.findings["tables"] if t["title"].startswith("How p99 below")]
+    assert [float(row[0]) for row in table["rows"]] == pytest.approx([rate] * 2, rel=1e-3)
+    assert table["notes"][0].endswith("and the runs of the steps count as well.")
+    for each, duration in [(runs["50%"][0], "3s"), *((one, "1000000000ns") for one in tried)]:
+        argv = next(peer.argv for peer in each.peers if peer.name.startswith("psend"))
+        assert [b for a, b in zip(argv, argv[1:]) if a == "--duration"][-1] == duration
+
+
+def test_labels_of_a_search() -> None:
+    """Five digits, or all; a kind's own."""
+    assert loads.probe_label("slo", 812.5) == "slo at 812.5/s"
+    close = [loads.probe_label("slo", rate, exact=True) for rate in (812.5, 812.5 + 1e-12)]
+    assert close[0] == "slo at 812.5/s" != close[1]
+    assert loads.is_probe_of("slo", close[1]) and not loads.is_probe_of("search", close[1])
+    assert [loads.is_probe({"load": label}) for label in (close[1], "50%")] == [True, False]
+
+
 @pytest.mark.parametrize("text", ["p99", "p99=", "p99=0", "p0=1ms", "p100=1ms", "q=1s", "p99=1x"])
 def test_objectives_that_are_refused(text: str) -> None:
     with pytest.raises(Failure, match="--slo"):
@@ -343,7 +378,7 @@ def test_probes_that_do_not_meet_an_objective(
     probes = [(rate, Run(0, n, 0, status="good")) for n, rate in enumerate((90.0, 100.0, 110.0))]
     monkeypatch.setattr(latency_tables, "_probes", lambda search, kind: probes)
     found = Histogram({2 * 10**6: 100}, 0.0, 2 * 10**6, 2 * 10**6)
-    monkeypatch.setattr(latency_tables.run_files, "distribution", lambda *more: found)
+    monkeypatch.setattr(latency_tables.run_files, "merged_histogram", lambda *more: found)
     said = latency_tables.findings(search)["sentences"][-1]
     assert "up to 100 messages/s, but not in 2 of 2 runs of the search (p99 up to 2 ms)." in said
 

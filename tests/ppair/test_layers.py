@@ -58,6 +58,7 @@ LAYERS = {module: layer for layer, modules in enumerate(STACK) for module in mod
 # What a module may import of its own layer.
 SAME_LAYER = {
     ("axes", "units"),
+    ("loads", "units"),
     ("spec", "programs"),
     ("spec", "units"),
     ("advice", "clock_error"),

@@ -207,7 +207,7 @@ def test_event_files_are_read_once(tmp_path, monkeypatch):
     monkeypatch.setattr(run_files.events, "read", lambda file: opened.append(file) or read(file))
     for _ in range(2):
         for program, member, _ in plots_time.CURVES:
-            assert run_files.distribution(results, results.good(0), program, member)
+            assert run_files.merged_histogram(results, results.good(0), program, member)
     files = sorted((tmp_path / "r" / "runs").glob("*/*.jsonl"))
     assert sorted(opened) == files and len(files) == 4
     shorter = files[0].read_text(encoding="ascii").splitlines(keepends=True)[:-1]
@@ -219,13 +219,13 @@ def test_event_files_are_read_once(tmp_path, monkeypatch):
     assert len(opened) == 5
     files[0].unlink()
     with pytest.raises(Failure, match="No such file"):
-        run_files.distribution(results, results.good(0), "precv")
+        run_files.merged_histogram(results, results.good(0), "precv")
 
 
 def test_distribution_is_that_of_the_merged_histograms(single):
     latency, settlement = plots_time.distribution_curves(single)
     assert (latency.label, settlement.label) == ("latency", "settlement")
-    merged = run_files.distribution(single, single.good(0), "precv")
+    merged = run_files.merged_histogram(single, single.good(0), "precv")
     assert merged.count == sum(
         run_files.first(single, run, peer, "summary")["latency_ns"]["count"]
         for run in single.runs

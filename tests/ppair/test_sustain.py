@@ -215,3 +215,11 @@ def test_median_slope() -> None:
     line = [(float(x), 2.0 * x + (90 if x == 4 else 0)) for x in range(10)]
     assert sustain.median_slope(line) == 2
     assert sustain.median_slope([(0, 1)]) == 0
+
+
+def test_the_rule_names_the_limits_that_are_applied(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("GROWTH_PER_S", 0.07), ("BACKLOG_S", 0.03), ("GROWTH_LEAST_S", 40e-6)):
+        monkeypatch.setattr(sustain, name, value)
+    said = sustain.rule()
+    assert said.count("7 %") == 2 and said.count("30 ms") == 2 and said.count("40 us") == 1
+    assert "whichever is less" in said

@@ -199,13 +199,13 @@ BEFORE = {"trip_ns": 4_000_000, "blocked": 1_300_000}
 AFTER = {"trip_ns": 2_000_000}
 
 
-def _two_sides(folder: Path, repetitions: int, left: int = 61) -> Results:
-    """Of a congestion patch: rate hardly changed, round trip and CPU halved; LEFT: blocked."""
+def _two_sides(folder: Path, repetitions: int, left: int = 61, kept: float = 1.0) -> Results:
+    """Of a congestion patch: round trip and CPU halved, LEFT blocked, and KEPT of the rate."""
     runs = []
     for repetition in range(repetitions):
         for point, (side, share) in enumerate([(BEFORE, 0.8), ({**AFTER, "blocked": left}, 0.4)]):
             wobble = 1 + 0.01 * ((repetition * 7 + point * 3) % 5 - 2)
-            count = int(100_000 * wobble)
+            count = int(100_000 * wobble * (kept if point else 1))
             trip_ns = int(side["trip_ns"] * wobble)
             said = _psend(count, trip_ns=trip_ns, blocked=int(side["blocked"] * wobble))
             cpu = _cpu(share * wobble, 1.0)
@@ -235,6 +235,12 @@ def test_the_table_of_a_congestion_patch(tmp_path: Path) -> None:
     assert float(ratios["cpu %"]) == pytest.approx(0.5, rel=0.05)
     assert float(ratios["rtt mean us"]) == pytest.approx(0.5, rel=0.05)
     assert set(found["comparisons"]) == set(tasks_table.COMPARED)
+
+
+def test_less_cpu_for_a_lower_rate_is_not_better(tmp_path: Path) -> None:
+    found = tasks_table.findings(_two_sides(tmp_path / "out", 16, kept=0.5), "change")
+    rate, _, cpu, _ = found["sentences"]
+    assert rate.endswith(", worse.") and " % lower (" in cpu and cpu.endswith(" %).")
 
 
 def test_none_is_not_a_share_of_many(tmp_path: Path) -> None:
