@@ -102,6 +102,16 @@ static void check_input(struct sender *s)
 	worker_fail(&s->worker, &failure);
 }
 
+/* A line that has come since the links looked for one has been read, so that the descriptor does
+ * not tell of it. */
+static void wait_for_input(struct sender *s)
+{
+	if (s->content.state == LINES_READY)
+		engine_turn_by(&s->worker.engine, 0);
+	else
+		engine_turn_when(&s->worker.engine, STDIN_FILENO, POLLIN);
+}
+
 /* There is nothing more to do. More lines will not come, but the rest of a --duration will. */
 static void check_end(struct sender *s, int64_t now_ns)
 {
@@ -137,14 +147,14 @@ static enum time_cause turn(void *self, int64_t now_ns)
 		if (c < cause)
 			cause = c;
 	}
-	if (s->starved)
-		engine_turn_when(&s->worker.engine, STDIN_FILENO, POLLIN);
 	check_input(s);
 	if (all_sent(s))
 		pacing_end(&s->pacing, now_ns);
 	if (eos_wanted(s) && all_sent(s))
 		send_eos(s);
 	check_end(s, now_ns);
+	if (s->starved)
+		wait_for_input(s);
 	return cause;
 }
 

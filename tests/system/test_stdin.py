@@ -4,6 +4,7 @@ import contextlib
 import os
 import pty
 import random
+import select
 import subprocess
 import tempfile
 import threading
@@ -14,6 +15,7 @@ from typing import IO
 import amqp
 import pair
 import pytest
+from measuring import measured
 
 WINDOWS = [
     "",
@@ -235,6 +237,7 @@ def messages_received(child: pair.Child) -> int:
     return sum(interval["messages"]["received"] for interval in intervals)
 
 
+@pytest.mark.measures
 def test_slow_writer() -> None:
     """Each line is sent when it comes; the time until then is idle."""
     receiver, url = pair.listen("precv", "--interval", "20ms")
@@ -251,11 +254,31 @@ def test_slow_writer() -> None:
     os.close(fd)
     psend, precv = pair.finish(sender), pair.finish(receiver)
     pair.assert_delivered(psend, precv, 5)
-    time_s = psend.summary["time_s"]
-    assert time_s["idle"] >= 0.4 and time_s["idle"] >= 0.8 * psend.summary["wall_s"]
-    assert psend.summary["cpu"]["user_s"] + psend.summary["cpu"]["system_s"] < 0.3
+    time_s, cpu = psend.summary["time_s"], psend.summary["cpu"]
+    with measured():
+        assert time_s["idle"] >= 0.4 and time_s["idle"] >= 0.8 * psend.summary["wall_s"]
+        assert cpu["user_s"] + cpu["system_s"] < 0.3
     assert psend.summary["credit"]["blocked"] == 0
     pair.assert_time_is_whole(psend.summary)
+
+
+def test_no_line_is_left_until_the_next() -> None:
+    """However a line's coming falls into the turn of a psend that nothing else wakes."""
+    read_fd, write_fd = os.pipe()
+    with os.fdopen(read_fd, "rb") as printed:
+        with os.fdopen(write_fd, "wb") as out:
+            receiver, url = pair.listen("precv", "--print-content", "--interval", "0", stdout=out)
+        sender, fd = start_with_pipe(url, "--interval", "0")
+        pair.wait_for(sender, "ready")
+        chance = random.Random(1)
+        for number in range(pair.count(4000)):
+            time.sleep(chance.uniform(0, 0.0003))
+            os.write(fd, b"%d\n" % number)
+            assert select.select([printed], [], [], 10)[0], f"line {number} was left"
+            assert printed.readline() == b"%d\n" % number
+    os.close(fd)
+    assert pair.finish(sender).code == 0
+    receiver.process.kill()
 
 
 def test_interrupted_while_waiting() -> None:
