@@ -332,7 +332,7 @@ def test_driver_is_killed(driver: Driver, heard: dict[str, Tap], end: tuple[str,
     pids = [tap.pid for tap in heard.values()]
     assert set(pids) <= set(driver.left())
     process.kill()
-    launch.wait_until_gone([*pids, *driver.left()], 10)
+    launch.wait_until_gone([*pids, *driver.left()], 60)
 
 
 @pytest.mark.parametrize("end", [ON_FAR, FROM_FAR], ids=["precv", "psend"])

@@ -198,12 +198,12 @@ def test_receiver_is_never_ready(fakes: Fakes, monkeypatch: pytest.MonkeyPatch) 
 def test_the_deadline_is_one_for_all_receivers(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pair, "READY_DEADLINE_S", 0.5)
+    monkeypatch.setattr(pair, "READY_DEADLINE_S", 2.0)
     monkeypatch.setattr(pair, "AFTERMATH_S", 0.1)
     began_s = time.monotonic()
     why, _ = _why(fakes(precv=[["start", "hang"]]), senders=8, receivers=8)
     assert why == "precv-0: was not ready in time"
-    assert time.monotonic() - began_s < 3
+    assert time.monotonic() - began_s < 10
 
 
 def test_a_receiver_dies_while_another_is_not_ready_yet(fakes: Fakes) -> None:
@@ -305,28 +305,28 @@ def test_no_summary(fakes: Fakes) -> None:
 
 def test_a_sender_hangs(fakes: Fakes) -> None:
     folder = fakes(psend=[["start", "ready", "hang"]])
-    why = _why_without_aftermath(folder, deadline_s=0.3)
-    assert why == "psend-0: has not ended 0.3 s after the start"
+    why = _why_without_aftermath(folder, deadline_s=2.0)
+    assert why == "psend-0: has not ended 2 s after the start"
 
 
 def test_a_receiver_hangs(fakes: Fakes) -> None:
     folder = fakes(precv=[["start", "ready", "talk", "summary", "hang"]])
-    why = _why_without_aftermath(folder, deadline_s=0.5)
-    assert why == "precv-0: has not ended 0.5 s after the start"
+    why = _why_without_aftermath(folder, deadline_s=2.0)
+    assert why == "precv-0: has not ended 2 s after the start"
 
 
 def test_one_that_closes_its_output_and_lives_on(fakes: Fakes) -> None:
     folder = fakes(psend=[["start", "ready", "talk", "summary", "close", "hang"]])
-    why = _why_without_aftermath(folder, deadline_s=0.5)
-    assert why == "psend-0: has not ended 0.5 s after the start"
+    why = _why_without_aftermath(folder, deadline_s=2.0)
+    assert why == "psend-0: has not ended 2 s after the start"
 
 
 def test_one_that_nothing_but_sigkill_ends(fakes: Fakes) -> None:
     steps = [["ignore", "SIGINT", "SIGTERM", "PARENT"], "start", "ready", "hang"]
     folder = fakes(psend=[steps])
     began_s = time.monotonic()
-    why = _why_without_aftermath(folder, deadline_s=0.3)
-    assert why == "psend-0: has not ended 0.3 s after the start"
+    why = _why_without_aftermath(folder, deadline_s=2.0)
+    assert why == "psend-0: has not ended 2 s after the start"
     assert time.monotonic() - began_s < FAR_S / 2
 
 
