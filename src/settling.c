@@ -75,8 +75,8 @@ static inline __attribute__((always_inline)) bool settle(struct outgoing *o, pn_
 	return pn_link_unsettled(o->link) != unsettled;
 }
 
-/* Whether we have settled it, without doing so: the library cannot settle one of the peer's on a
- * sender. Few are not, where this is asked. */
+/* Whether we have settled D, without doing so: it may be the peer's, and to settle one of those on
+ * a sender upsets the library. Few are not settled where this is asked. */
 static bool is_settled(struct outgoing *o, const pn_delivery_t *d)
 {
 	pn_delivery_t *other = pn_unsettled_head(o->link);

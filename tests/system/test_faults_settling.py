@@ -130,6 +130,20 @@ def test_sent_settled(size: str) -> None:
     assert result.messages["sent"] == 3 and not result.messages["unsettled"]
 
 
+def test_sent_settled_and_handed_over() -> None:
+    """The same when psend has handed over the last part, and two frames are left to be sent."""
+    child, slow = meet("-m", "3", "--content-size", PARTS, "--presettled")
+    got = len(slow.take(0, more=True).payload)
+    while got < int(PARTS) - 900:
+        slow.grant()
+        got += len(slow.take(0, more=True).payload)
+    slow.tell(0, True)
+    slow.finish(2)
+    result = pair.finish(child)
+    pair.assert_codes([result], 0)
+    assert result.messages["sent"] == 3
+
+
 # ---- in the middle of a message ----
 
 
