@@ -28,6 +28,10 @@ void kept_free(struct kept *k);
  * Ends the process if there is no memory. */
 void kept_put(struct kept *k, uint64_t number, struct kept_message message);
 
+/* There is no message with this number, which is the next one: it takes the place of one that was
+ * dropped. The same. */
+void kept_skip(struct kept *k, uint64_t number);
+
 /* The message, or one without bytes if it is not kept. */
 struct kept_message kept_find(const struct kept *k, uint64_t number);
 

@@ -1,7 +1,8 @@
 /* settling: what becomes of messages that psend has sent. Layer 5, for psend.c.
  *
  * The peer says how a delivery has ended, or settles it without saying so; then it is timed and
- * counted, is not kept any more to be sent again, and its place in the queue depth is free.
+ * counted, once, is not kept any more to be sent again, and its place in the queue depth is free. A
+ * message that the peer settles in its middle is given up: it counts as sent, and has no latency.
  */
 #ifndef SETTLING_H
 #define SETTLING_H

@@ -36,21 +36,34 @@ static void grow(struct kept *k)
 	*k = larger;
 }
 
-/* The ring grows when it is full; an empty one may begin with any number. */
-void kept_put(struct kept *k, uint64_t number, struct kept_message message)
+/* The next place, which is NUMBER's. The ring grows when it is full. */
+static struct kept_message *take_place(struct kept *k, uint64_t number)
 {
-	if (k->first == k->next)
-		k->first = k->next = number;
 	if (number != k->next)
 		fatalx(EXIT_INTERNAL, "messages to be kept are not in order");
 	if (k->next - k->first == k->capacity)
 		grow(k);
+	return slot(k, k->next++);
+}
+
+/* An empty one may begin with any number. */
+void kept_put(struct kept *k, uint64_t number, struct kept_message message)
+{
+	if (k->first == k->next)
+		k->first = k->next = number;
 	char *copy = malloc(message.length + 1);
 	if (!copy)
 		fatal(EXIT_INTERNAL, "unsettled message of %zu bytes", message.length);
 	memcpy(copy, message.bytes, message.length);
 	message.bytes = copy;
-	*slot(k, k->next++) = message;
+	*take_place(k, number) = message;
+}
+
+/* As if it had been put and dropped. */
+void kept_skip(struct kept *k, uint64_t number)
+{
+	if (k->first != k->next)
+		*take_place(k, number) = (struct kept_message){0};
 }
 
 /* A dropped one has no bytes in its place, either. */

@@ -22,24 +22,29 @@ static void forget(struct outgoing *o, pn_delivery_t *d)
 	kept_drop(&o->kept, number_of(d));
 }
 
-/* The peer has settled a message that was not sent to its end: it gets no more of it. */
-static void abort_part(struct sender *s, struct outgoing *o)
+/* The peer has settled a message that was not sent to its end: it gets no more of it. One that is
+ * new is sent, as far as anybody counts, and has used up its number. */
+static void end_part(struct sender *s, struct outgoing *o, pn_delivery_t *d)
 {
+	struct stats *stats = &s->worker.stats;
 	bool again = o->part.again;
-	pn_delivery_t *d = o->part.delivery;
 	asking_drop(o, number_of(d));
 	if (again)
 		forget(o, d);
 	else
 		pacing_count_sent(
 			&s->pacing, o->part.began_ns, (int64_t)pn_delivery_get_context(d));
-	pn_delivery_abort(d);
 	free(sending_drop_part(s, o));
-	if (again)
-		s->worker.stats.unsettled--;
-	else
-		s->worker.stats.n.messages++;
 	s->worker.moved = true;
+	if (again) {
+		stats->unsettled--;
+		return;
+	}
+	if (s->keeps)
+		kept_skip(&o->kept, number_of(d));
+	o->batch_left -= o->batch_left > 0;
+	if (++stats->n.messages >= s->worker.milestone)
+		worker_milestone(&s->worker);
 }
 
 /* One of a batch's messages is settled. */
@@ -57,18 +62,40 @@ static void time_batch(struct sender *s, struct outgoing *o, pn_delivery_t *d, i
 		stats_time(stats, TIMING_BATCH_TICKS, (int64_t)(clock_ticks() - batch.began_ticks));
 }
 
-/* Counts how a delivery ended; false if it has not. */
-static inline __attribute__((always_inline)) bool count_outcome(
+/* We are done with D as well; false if we were before: until it has told the peer so, the library
+ * hands over more news of it. The library's own count tells, and costs the least. D stays as it is
+ * for as long as its event does. */
+static inline __attribute__((always_inline)) bool settle(struct outgoing *o, pn_delivery_t *d)
+{
+	int unsettled = pn_link_unsettled(o->link);
+	if (d == o->part.delivery)
+		pn_delivery_abort(d);
+	else
+		pn_delivery_settle(d);
+	return pn_link_unsettled(o->link) != unsettled;
+}
+
+/* Whether we have settled D, without doing so: it may be the peer's, and to settle one of those on
+ * a sender upsets the library. Few are not settled where this is asked. */
+static bool is_settled(struct outgoing *o, const pn_delivery_t *d)
+{
+	pn_delivery_t *other = pn_unsettled_head(o->link);
+	while (other && other != d)
+		other = pn_unsettled_next(other);
+	return !other;
+}
+
+/* The counter of how a delivery ended; NULL if it has not. */
+static inline __attribute__((always_inline)) uint64_t *outcome_of(
 	struct counters *n, uint64_t state, bool settled)
 {
 	switch (state) {
-	case PN_ACCEPTED: n->accepted++; return true;
-	case PN_REJECTED: n->rejected++; return true;
-	case PN_RELEASED: n->released++; return true;
-	case PN_MODIFIED: n->modified++; return true;
+	case PN_ACCEPTED: return &n->accepted;
+	case PN_REJECTED: return &n->rejected;
+	case PN_RELEASED: return &n->released;
+	case PN_MODIFIED: return &n->modified;
 	}
-	n->no_outcome += settled;
-	return settled;
+	return settled ? &n->no_outcome : NULL;
 }
 
 static bool is_refusal(uint64_t state)
@@ -77,40 +104,43 @@ static bool is_refusal(uint64_t state)
 }
 
 /* Of a message that counts as nothing else. */
-static void settle_eos(struct sender *s, pn_delivery_t *d, uint64_t state)
+static void settle_eos(struct sender *s, struct outgoing *o, pn_delivery_t *d, uint64_t state)
 {
 	struct counters n = {0};
-	if (!count_outcome(&n, state, pn_delivery_settled(d)))
+	uint64_t *outcome = outcome_of(&n, state, pn_delivery_settled(d));
+	if (!outcome || !settle(o, d))
 		return;
+	++*outcome;
 	s->eos_accepted += n.accepted + n.no_outcome;
 	s->eos_refused += n.rejected + n.released + n.modified;
-	pn_delivery_settle(d);
 }
 
-/* A delivery that has no outcome, and that the peer has not settled, is left alone. False if it is
- * none of ours. */
+/* A delivery that has no outcome, and that the peer has not settled, is left alone, and so is one
+ * that we have settled. False if it is none of ours; those that were sent settled have no time. */
 static inline __attribute__((always_inline)) bool settle_one(
 	struct sender *s, struct outgoing *o, pn_delivery_t *d, struct clock_run *clock)
 {
 	struct stats *stats = &s->worker.stats;
 	int64_t sent_ns = (int64_t)pn_delivery_get_context(d);
 	if (!sent_ns)
-		return false;
+		return is_settled(o, d);
 	if (!pn_delivery_updated(d))
 		return true; /* a second event of one that was handled */
 	pn_delivery_clear(d);
 	uint64_t state = pn_delivery_remote_state(d);
 	if (__builtin_expect(sent_ns == SENDING_EOS_NS, 0)) {
-		settle_eos(s, d, state);
+		settle_eos(s, o, d, state);
 		return true;
 	}
-	if (!count_outcome(&stats->n, state, pn_delivery_settled(d)))
+	uint64_t *outcome = outcome_of(&stats->n, state, pn_delivery_settled(d));
+	if (!outcome || !settle(o, d))
 		return true;
+	++*outcome;
 	int64_t now_ns = clock_run_ns(clock);
 	if (__builtin_expect(s->times_batches, 0))
 		time_batch(s, o, d, now_ns);
 	if (d == o->part.delivery) {
-		abort_part(s, o);
+		end_part(s, o, d);
 		return true;
 	}
 	histogram_record(&stats->timings[TIMING_LATENCY], now_ns - sent_ns);
@@ -118,7 +148,6 @@ static inline __attribute__((always_inline)) bool settle_one(
 		forget(o, d);
 	if (s->questions.used)
 		asking_settle(o, number_of(d), is_refusal(state));
-	pn_delivery_settle(d);
 	stats->unsettled--;
 	return true;
 }

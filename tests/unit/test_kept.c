@@ -109,6 +109,29 @@ static void test_messages_may_be_dropped_in_any_order(void **state)
 	kept_free(&k);
 }
 
+/* A number that has no message takes a place, between others and behind them. */
+static void test_numbers_may_be_skipped(void **state)
+{
+	(void)state;
+	struct kept k = {0};
+	kept_skip(&k, 3); /* nothing before it */
+	assert_int_equal(k.next - k.first, 0);
+	for (uint64_t n = 4; n < 1004; n += 2) {
+		put(&k, n);
+		kept_skip(&k, n + 1);
+	}
+	for (uint64_t n = 4; n < 1004; n += 2) {
+		assert_kept(&k, n);
+		assert_not_kept(&k, n + 1);
+	}
+	for (uint64_t n = 4; n < 1004; n += 2)
+		kept_drop(&k, n);
+	assert_int_equal(k.next - k.first, 0);
+	put(&k, 1004);
+	assert_kept(&k, 1004);
+	kept_free(&k);
+}
+
 /* All of them. */
 int main(void)
 {
@@ -117,6 +140,7 @@ int main(void)
 		cmocka_unit_test(test_many_are_found),
 		cmocka_unit_test(test_a_moving_window_does_not_grow),
 		cmocka_unit_test(test_messages_may_be_dropped_in_any_order),
+		cmocka_unit_test(test_numbers_may_be_skipped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
