@@ -179,3 +179,77 @@ def test_a_refusal_is_of_its_connection() -> None:
     again.answer_close()
     result = pair.finish(precv)
     assert (result.messages["answers"], result.messages["unanswerable"]) == (1, 1)
+
+
+# ---- an asker that sends no more, and stays for its answers ----
+
+
+def ask_and_detach(url: str, settled: bool) -> wire.Peer:
+    """Its window lets two frames through, of the answer's many; all of it is precv's to send."""
+    peer = wire.connect(url, wire.SENDER)
+    peer.open(max_frame=512)
+    peer.begin(window=2)
+    peer.attach()
+    source, target = wire.node(wire.SOURCE, "answers"), wire.node(wire.TARGET)
+    fields = {"name": "answers", "handle": 1, "role": wire.RECEIVER}
+    peer.send(wire.frame(wire.ATTACH, source=source, target=target, **fields))
+    peer.expect(wire.ATTACH)
+    peer.grant(10, handle=1, incoming_window=2)
+    peer.send(wire.transfer(1, request(1, LONG[:20_000]), settled=settled))
+    peer.send(wire.frame(wire.DETACH, handle=0, closed=True))
+    return peer
+
+
+def take_rest(peer: wire.Peer) -> Message:
+    """Opens the window when precv has left its link as well, and takes the answer."""
+    first = [peer.expect(wire.TRANSFER) for _ in range(2)]
+    assert peer.expect(wire.DETACH)["handle"] == 0
+    peer.grant(10, handle=1, next_incoming_id=2)
+    return read_answer(peer, b"".join(frame.payload for frame in first))
+
+
+def test_an_asker_that_detaches_and_stays() -> None:
+    """Gets all of its answer before the run ends."""
+    precv, url = pair.listen("precv", "--reply", "--close-timeout", "60s")
+    peer = ask_and_detach(url, settled=True)
+    assert bytes(take_rest(peer).body) == LONG[:20_000]
+    peer.answer_close()
+    result = pair.finish(precv)
+    assert result.code == 0 and result.messages["answers"] == 1
+    assert result.summary["stop_reason"] == "detached"
+
+
+def test_an_asker_that_detaches_and_settles_late() -> None:
+    """The run ends when it has."""
+    precv, url = pair.listen("precv", "--reply", "--close-timeout", "60s")
+    peer = ask_and_detach(url, settled=False)
+    assert bytes(take_rest(peer).body) == LONG[:20_000]
+    peer.socket.settimeout(0.5)
+    with pytest.raises(TimeoutError):
+        peer.read()
+    peer.socket.settimeout(pair.DEADLINE_S)
+    peer.settle(0)
+    peer.answer_close()
+    result = pair.finish(precv)
+    assert result.code == 0 and result.messages["answers"] == 1
+
+
+@pytest.mark.parametrize("settled", [True, False], ids=["settled", "unsettled"])
+def test_an_asker_that_detaches_and_takes_nothing(settled: bool) -> None:
+    """It is waited for as long as the close timeout says."""
+    precv, url = pair.listen("precv", "--reply", *faults.QUICK)
+    peer = ask_and_detach(url, settled)
+    peer.answer_close()
+    result = pair.finish(precv)
+    assert result.code == 0 and result.messages["answers"] == 1
+
+
+@pytest.mark.parametrize("settled", [True, False], ids=["settled", "unsettled"])
+def test_an_asker_that_detaches_and_goes(settled: bool) -> None:
+    """There is nobody to wait for."""
+    precv, url = pair.listen("precv", "--reply", "--close-timeout", "300s")
+    peer = ask_and_detach(url, settled)
+    peer.expect(wire.DETACH)
+    peer.send(wire.frame(wire.CLOSE))
+    peer.wait_for_end()
+    assert pair.finish(precv).code == 0
