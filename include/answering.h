@@ -6,7 +6,9 @@
  * connected to a peer, by one that is opened when the address is first met. While an answer may not
  * be sent, its message waits, and those behind it: in the end the sender has no credit. A long one
  * is handed over in parts, as the peer's session window lets them through; its body is the
- * message's, which waits as well. If that goes, or the run ends, the answer is aborted.
+ * message's, which waits as well. If that goes, or the run ends, the answer is aborted. A message
+ * that still waits when the connection it came by is gone is unanswerable, unless there is a link
+ * for its address on another.
  */
 #ifndef ANSWERING_H
 #define ANSWERING_H
@@ -62,6 +64,9 @@ bool answering_answer(struct receiver *r, struct incoming *in, pn_delivery_t *d,
 
 /* IN's message waits no more: what was begun of its answer is aborted. */
 void answering_abort(struct incoming *in);
+
+/* The same for good: IN's link is no more. */
+void answering_leave(struct receiver *r, struct incoming *in);
 
 /* Whether every answer has left, and has been settled by its peer unless it was sent settled: a
  * broker may drop what a connection that closes has just brought. */

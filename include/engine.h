@@ -171,7 +171,12 @@ void engine_end_dialing(struct engine *e);
  * connection. */
 void engine_refuse(struct engine *e, pn_link_t *link, const char *condition, const char *why);
 
-/* Opens an answer link on CONNECTION, from ADDRESS if we are a sender, else to it. */
+/* Whether CONNECTION is of no use any more. Links by which something has come may outlive it, see
+ * holds(); what else is opened there would stay for ever. */
+bool engine_is_gone(pn_connection_t *connection);
+
+/* Opens an answer link on CONNECTION, which is not gone, from ADDRESS if we are a sender, else to
+ * it. */
 pn_link_t *engine_open_answers(struct engine *e, pn_connection_t *connection, const char *name,
 	const char *address, void *link_context);
 

@@ -40,7 +40,9 @@ struct role {
 	/* The counters are about to be read, as of AT, or traffic is about to end: bring up to date
 	 * what grows with the time. May be NULL. */
 	void (*cut)(void *self, int64_t at_ns);
-	/* The run is to end: let go what is held back. True when nothing is outstanding. */
+	/* The run is to end: let go what is held back. True when nothing is outstanding that may
+	 * still be settled, as when no link is left by which it could be. Called each turn, until
+	 * --close-timeout. */
 	bool (*flushed)(void *self);
 	/* Everything is closed: wait until what came is written, or ABANDON_FD is readable. */
 	void (*drain)(void *self, int abandon_fd);

@@ -53,6 +53,11 @@ static void tell_refusal(struct receiver *r, const struct answer_link *l, pn_lin
 
 /* ---- links ---- */
 
+static pn_connection_t *connection_of(const struct incoming *in)
+{
+	return pn_session_connection(pn_link_session(in->link));
+}
+
 /* Nobody has made one yet. */
 void answering_create(struct answering *a)
 {
@@ -137,13 +142,16 @@ static struct answer_link *open_link(
 	return l;
 }
 
-/* The one for ADDRESS, on the message's own CONNECTION if there is one; else NULL. */
+/* The one for ADDRESS, on the message's own CONNECTION if there is one; else NULL. What has been
+ * refused was on that connection: the next may lead to another host. */
 static struct answer_link *find_link(
 	struct receiver *r, const pn_connection_t *connection, const char *address)
 {
 	struct answer_link *l, *found = NULL;
 	TAILQ_FOREACH (l, &r->answering.links, next) {
-		if (strcmp(l->address, address))
+		bool usable =
+			l->link ? !engine_is_gone(l->connection) : l->connection == connection;
+		if (!usable || strcmp(l->address, address))
 			continue;
 		if (!found || l->connection == connection)
 			found = l;
@@ -157,12 +165,13 @@ static struct answer_link *find_link(
 	return found;
 }
 
-/* For messages of the form of IN's last one; NULL if they have no answer. Who comes to us says
- * where answers are to go by opening a link of its own. False if there is no room for another. */
+/* For messages of the form of IN's last one; NULL if they have no answer: what has come by a
+ * connection that is gone has none by it. Who comes to us says where answers are to go by opening a
+ * link of its own. False if there is no room for another. */
 static bool choose_link(struct receiver *r, struct incoming *in)
 {
 	const char *address = in->answer.address;
-	pn_connection_t *connection = pn_session_connection(pn_link_session(in->link));
+	pn_connection_t *connection = connection_of(in);
 	in->answer_to = NULL;
 	if (!*address)
 		return true;
@@ -171,7 +180,7 @@ static bool choose_link(struct receiver *r, struct incoming *in)
 		forget(r, l);
 		l = NULL;
 	}
-	if (!l && !r->options->listen) {
+	if (!l && !r->options->listen && !engine_is_gone(connection)) {
 		if (!make_room(r))
 			return false;
 		l = open_link(r, connection, address);
@@ -233,8 +242,7 @@ static void detached(void *self, pn_link_t *link)
 	r->answering.opening -= opening;
 	if (pn_link_state(link) & PN_REMOTE_CLOSED)
 		answer_part_abort_queued(link);
-	bool refused = opening && r->worker.phase == PHASE_RUNNING
-		&& !(pn_connection_state(l->connection) & PN_REMOTE_CLOSED)
+	bool refused = opening && r->worker.phase == PHASE_RUNNING && !engine_is_gone(l->connection)
 		&& !worker_reconnects(&r->worker);
 	if (!refused) {
 		forget(r, l);
@@ -320,11 +328,13 @@ static void begin(struct answer_link *l, struct incoming *in, const char *bytes,
 
 static bool count_unanswerable(struct receiver *r, const struct incoming *in)
 {
-	const char *address = in->answer.address;
+	const char *address = in->answer.address, *why = "the peer has no link for it";
+	if (!*address)
+		why = "a message has no reply-to that will do";
+	else if (!r->options->listen && engine_is_gone(connection_of(in)))
+		why = "the message's connection is gone";
 	r->worker.stats.n.unanswerable++;
-	tell(r, address, "",
-		*address ? "the peer has no link for it"
-			 : "a message has no reply-to that will do");
+	tell(r, address, "", why);
 	return true;
 }
 
@@ -380,6 +390,21 @@ void answering_abort(struct incoming *in)
 {
 	if (in->answer_to && answer_part_is_of(&in->answer_to->part, in))
 		answer_part_abort(&in->answer_to->part);
+}
+
+/* A refusal is remembered by the connection's address, which another may have then. */
+void answering_leave(struct receiver *r, struct incoming *in)
+{
+	pn_connection_t *connection = connection_of(in);
+	struct answer_link *l, *next;
+	answering_abort(in);
+	if (!engine_is_gone(connection))
+		return;
+	for (l = TAILQ_FIRST(&r->answering.links); l; l = next) {
+		next = TAILQ_NEXT(l, next);
+		if (!l->link && l->connection == connection)
+			forget(r, l);
+	}
 }
 
 /* Deliveries that we have not settled, which we do once the peer has; and those sent settled, until

@@ -220,6 +220,14 @@ void engine_refuse(struct engine *e, pn_link_t *link, const char *condition, con
 	endpoints_refuse(e, link, condition, why);
 }
 
+/* Closed by either side, or without a socket: nothing is written any more. */
+bool engine_is_gone(pn_connection_t *connection)
+{
+	pn_transport_t *transport = pn_connection_transport(connection);
+	return pn_connection_state(connection) & (PN_LOCAL_CLOSED | PN_REMOTE_CLOSED) || !transport
+		|| pn_transport_closed(transport);
+}
+
 /* In a session of its own. */
 pn_link_t *engine_open_answers(struct engine *e, pn_connection_t *connection, const char *name,
 	const char *address, void *link_context)

@@ -106,7 +106,7 @@ void incoming_detach(struct receiver *r, pn_link_t *link)
 	STAILQ_FOREACH (other, &r->links, next)
 		if (other->granted && r->worker.phase == PHASE_RUNNING)
 			grant(r, other, credit_grant(&other->credit, r->wanted));
-	answering_abort(in);
+	answering_leave(r, in);
 	in->numbering->over = in->numbering->over || is_over(r, link);
 	numbering_leave(&r->numberings, in->numbering);
 	stamp_reader_destroy(&in->stamp);

@@ -161,7 +161,7 @@ static enum time_cause turn(void *self, int64_t now_ns)
 
 /* ---- end ---- */
 
-/* The peer may not have settled all answers yet. */
+/* The peer may not have settled all answers yet: one that sends no more may stay for them. */
 static bool flushed(void *self)
 {
 	struct receiver *r = self;

@@ -211,6 +211,7 @@ static bool ends_well(const struct sender *s)
 	}
 }
 
+/* Of what was sent by a link that is gone nothing more is heard, nor is there an answer. */
 static bool flushed(void *self)
 {
 	struct sender *s = self;
@@ -225,7 +226,7 @@ static bool flushed(void *self)
 	}
 	STAILQ_FOREACH (o, &s->links, next)
 		all = all && !outgoing_outstanding(o);
-	return all && !asking_is_awaited(s);
+	return STAILQ_EMPTY(&s->links) || (all && !asking_is_awaited(s));
 }
 
 /* Whether messages are missing that were asked for. Of lines, -m is the most; those that were not

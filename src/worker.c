@@ -237,7 +237,7 @@ static enum time_cause turn(void *context, int64_t now_ns)
 	check_asked(w, now_ns);
 	if (w->phase == PHASE_FLUSHING) {
 		cause = w->options->engine.sender ? TIME_SETTLEMENT : TIME_IDLE;
-		if (w->role->flushed(w->self) || now_ns >= w->flush_by_ns || !w->links)
+		if (w->role->flushed(w->self) || now_ns >= w->flush_by_ns)
 			finish(w);
 		else
 			engine_turn_by(&w->engine, w->flush_by_ns);

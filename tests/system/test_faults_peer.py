@@ -2,6 +2,7 @@
 
 import signal
 import socket
+import time
 
 import faults
 import pair
@@ -293,3 +294,16 @@ def test_attaches_the_wrong_way_round(program: str) -> None:
     assert "attach a" in str(refusal["error"])
     peer.close()
     faults.serve(child, 10)
+
+
+def test_a_receiver_that_goes_before_the_eos() -> None:
+    """There is no credit for it, and nobody who could grant some: nothing is waited for."""
+    words = "-m 0 -d 100ms --send-eos 1 --close-timeout 300s"
+    psend, peer = wire.meet("psend", "connects", *words.split())
+    peer.start()
+    peer.grant(1)
+    peer.settle(peer.expect(wire.TRANSFER)["delivery_id"])
+    time.sleep(0.5)
+    peer.send(wire.frame(wire.DETACH, handle=0, closed=True))
+    peer.answer_close()
+    assert pair.finish(psend).code == faults.SHORT
