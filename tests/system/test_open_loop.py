@@ -235,6 +235,7 @@ def test_catch_up_none() -> None:
         assert psend.summary["send_delay_ns"]["p99"] < 20_000_000
 
 
+@pytest.mark.measures
 def test_counts_of_intervals_add_up() -> None:
     """Due, late and skipped, and the backlog is what is due and not sent."""
     psend, _ = stalled_run(seconds=1)
@@ -247,10 +248,12 @@ def test_counts_of_intervals_add_up() -> None:
         due += interval["pacing"]["due"]
         sent += interval["messages"]["sent"]
         backlogs.append(due - sent)
-    assert max(backlogs) > 300 and 0 <= backlogs[-1] <= 1
-    assert min(backlogs) >= 0
+    assert min(backlogs) >= 0 and backlogs[-1] == total["due"] - psend.messages["sent"]
+    with measured():
+        assert max(backlogs) > 300 and backlogs[-1] <= 1
 
 
+@pytest.mark.measures
 def test_out_of_reach() -> None:
     """It is said that the rate was missed, and for what; the run ends on time all the same."""
     psend, precv = pair.run_pair(["--send-rate", "10000000", "-d", "1s"])
@@ -258,9 +261,11 @@ def test_out_of_reach() -> None:
     pair.assert_delivered(psend, precv, psend.messages["sent"])
     assert pacing["rate_met"] is False
     assert pacing["missed_for"] in ("busy", "credit", "socket", "session", "settlement")
-    assert pacing["due"] == pytest.approx(1e7, rel=0.1)
+    with measured():
+        assert pacing["due"] == pytest.approx(1e7, rel=0.1)
     assert pacing["achieved_per_s"] < 0.9 * pacing["target_per_s"]
-    assert psend.summary["wall_s"] == pytest.approx(1, rel=0.2)
+    with measured():
+        assert psend.summary["wall_s"] == pytest.approx(1, rel=0.2)
     line = next(text for text in psend.stdout.splitlines() if text.startswith("pacing:"))
     assert "rate missed for" in line
 
