@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import launch
 import pytest
+from measuring import measured
 from launch import Launcher, Tap
 from ppair import series, store, verdicts
 from ppair import results as outcomes
@@ -203,10 +204,12 @@ def assert_table(stdout: str, *sentences: str) -> None:
     assert stdout.isascii()
 
 
+@pytest.mark.measures
 def test_soak(ppair: Launcher) -> None:
     """Nothing happens, and it says so."""
     ended = ppair.run("soak", "--duration", "3s", *PACED)
-    assert ended.code == 0, ended
+    with measured():
+        assert ended.code == 0, ended
     assert ended.lines == ["results: out"]
     assert_table(ended.stdout, *PASSED)
     found = verdicts_in(ppair)
@@ -219,10 +222,12 @@ def test_soak(ppair: Launcher) -> None:
         assert start["options"]["interval_ns"] == 100_000_000  # the least
 
 
+@pytest.mark.measures
 def test_json(ppair: Launcher) -> None:
     """The verdicts with their numbers, for scripts."""
     ended = ppair.run("soak", "--duration", "3s", *PACED, "--json")
-    assert ended.code == 0, ended
+    with measured():
+        assert ended.code == 0, ended
     found = {verdict["rule"]: verdict for verdict in ended.json["findings"]["verdicts"]}
     assert sorted(found) == sorted(RULES)
     numbers = found["rate precv-0"]["numbers"]
