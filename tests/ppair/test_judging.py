@@ -9,8 +9,8 @@ from pathlib import Path
 
 import launch
 import pytest
-from measuring import measured
 from launch import Launcher, Tap
+from measuring import measured
 from ppair import comparison, store
 from ppair import results as outcomes
 from ppair.spec import Spec

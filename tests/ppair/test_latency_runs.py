@@ -13,8 +13,8 @@ from typing import Any
 import broker
 import launch
 import pytest
-from measuring import measured
 from launch import Launcher, Tap
+from measuring import measured
 from ppair import results as outcomes
 
 LIMIT = 2000  # messages/s that the receiver takes

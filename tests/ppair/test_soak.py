@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import launch
 import pytest
-from measuring import measured
 from launch import Launcher, Tap
+from measuring import measured
 from ppair import series, store, verdicts
 from ppair import results as outcomes
 from ppair.results import Run
