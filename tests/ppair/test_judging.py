@@ -203,11 +203,13 @@ def test_points_in_common(ppair: Launcher) -> None:
 # ---- tune ----
 
 
+@pytest.mark.measures
 def test_tune(ppair: Launcher) -> None:
     """A window within the limit that was set, and the numbers from which that follows."""
     words = ["--max-credit", "256", "--duration", "30ms", "--warmup", "10ms", "--budget", "1s"]
     ended = ppair.run("tune", "--presettled", *words, "--within", "10%", "--out", "out")
-    assert ended.code == 0, ended
+    with measured():
+        assert ended.code == 0, ended
     found = ppair.results("out").findings["tuning"]
     assert 1 <= found["grant"] <= found["window"] <= 256 and found["within"] == 0.1
     assert found["window_low"] <= found["window_high"]
